@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * From behaviour to tier. A wake-up updates the rates and the score, a sleep updates the runtime,
+ * and running on without sleeping demotes until the next sleep.
+ */
+#ifndef __PANDEMONIUM_CLASSIFY_BPF_H
+#define __PANDEMONIUM_CLASSIFY_BPF_H
+
+/* What a task is taken for before it has shown anything. */
+#define INITIAL_WAKEUP_FREQ 20U
+#define INITIAL_RUNTIME_NS (100 * NSEC_PER_USEC_)
+
+static __always_inline void classify_init(struct task_ctx *t)
+{
+	t->tier = TIER_INTERACTIVE;
+	t->wakeup_freq = INITIAL_WAKEUP_FREQ << RATE_FRACTION_BITS;
+	t->avg_runtime_ns = INITIAL_RUNTIME_NS;
+}
+
+/* Workers complete other tasks' I/O: whatever their own average says, somebody waits for them. */
+static __always_inline bool is_kworker(const struct task_struct *p)
+{
+	return p->flags & PF_WQ_WORKER;
+}
+
+static __always_inline u32 floor_tier(const struct task_struct *p, u32 tier)
+{
+	return tier == TIER_BATCH && is_kworker(p) ? TIER_INTERACTIVE : tier;
+}
+
+static __always_inline u64 context_switches(const struct task_struct *p)
+{
+	return p->nvcsw + p->nivcsw;
+}
+
+static __always_inline void classify_wake(const struct task_struct *p, struct task_ctx *t, u64 now)
+{
+	u64 csw = context_switches(p);
+	u64 interval;
+	u32 freq, rate;
+
+	t->wakes++;
+	if (t->last_wake_ns) {
+		interval = time_delta(now, t->last_wake_ns);
+		freq = rate_per_window(1, interval, WAKEUP_FREQ_MAX);
+		rate = rate_per_window(csw - t->last_csw, interval, CSW_RATE_MAX);
+		t->wakeup_freq = ewma(t->wakeup_freq, freq << RATE_FRACTION_BITS, t->age);
+		t->csw_rate = ewma(t->csw_rate, rate << RATE_FRACTION_BITS, t->age);
+		if (t->age < AGE_MAX)
+			t->age++;
+	}
+	t->last_wake_ns = now;
+	t->last_csw = csw;
+	if (t->age < AGE_CLASSIFIED)
+		return;
+	t->lat_cri = lat_cri_score(t->wakeup_freq >> RATE_FRACTION_BITS,
+				   t->csw_rate >> RATE_FRACTION_BITS, t->avg_runtime_ns,
+				   t->runtime_dev_ns);
+	t->tier = floor_tier(
+		p, tier_of_score(t->lat_cri, knobs.lat_cri_thresh_high, knobs.lat_cri_thresh_low));
+}
+
+static __always_inline void classify_sleep(struct task_ctx *t)
+{
+	u64 run = t->awake_run_ns;
+
+	t->runtime_dev_ns = ewma(t->runtime_dev_ns, abs_diff(run, t->avg_runtime_ns), t->age);
+	t->avg_runtime_ns = ewma(t->avg_runtime_ns, run, t->age);
+	t->awake_run_ns = 0;
+}
+
+/* Called when a task goes on wanting the CPU: judged by its run since it last slept. */
+static __always_inline void demote_if_cpu_bound(const struct task_struct *p, struct task_ctx *t)
+{
+	if (t->tier != TIER_BATCH && t->awake_run_ns > knobs.cpu_bound_thresh_ns)
+		t->tier = floor_tier(p, TIER_BATCH);
+}
+
+#endif /* __PANDEMONIUM_CLASSIFY_BPF_H */

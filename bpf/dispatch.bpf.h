@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a CPU runs next when its local queue is empty: nine steps in order, one function each. Steps
+ * 0, 2, 3 and 5 are in rescue.bpf.h.
+ */
+#ifndef __PANDEMONIUM_DISPATCH_BPF_H
+#define __PANDEMONIUM_DISPATCH_BPF_H
+
+/* Step 1. Interactive work that is tied to this CPU. */
+static __always_inline bool take_own(s32 cpu, u64 now)
+{
+	return queue_take(cpu_queue(cpu, QUEUE_INTERACTIVE), now);
+}
+
+/* Step 4. The node's interactive work, earliest deadline first. */
+static __always_inline bool take_node_interactive(s32 cpu, u64 now)
+{
+	return queue_take(node_queue(cpu, QUEUE_INTERACTIVE), now);
+}
+
+/* Step 6. Batch work, the node's and this CPU's own in turn. */
+static __always_inline bool take_node_batch(s32 cpu, u64 now)
+{
+	return take_batch(cpu, now);
+}
+
+/* Work bound to other CPUs by an affinity that includes this one. */
+static __noinline bool steal_restricted(s32 cpu, u64 now)
+{
+	u32 i;
+
+	if (nr_stealable <= 0)
+		return false;
+	bpf_for(i, 1, limits.nr_cpu_ids)
+	{
+		u32 other = (u32)cpu + i;
+
+		if (other >= limits.nr_cpu_ids)
+			other -= limits.nr_cpu_ids;
+		if (queue_take(cpu_queue(other, QUEUE_INTERACTIVE), now) ||
+		    queue_take(cpu_queue(other, QUEUE_BATCH), now))
+			return true;
+	}
+	return false;
+}
+
+static __noinline bool steal_from_nodes(s32 cpu, u64 now)
+{
+	u32 home = cpu_node[cpu & (MAX_CPUS - 1)];
+	u32 i;
+
+	bpf_for(i, 1, limits.nr_nodes)
+	{
+		u32 node = home + i;
+
+		if (node >= limits.nr_nodes)
+			node -= limits.nr_nodes;
+		if (queue_take(queue_of_node(node, QUEUE_INTERACTIVE), now) ||
+		    queue_take(queue_of_node(node, QUEUE_BATCH), now))
+			return true;
+	}
+	return false;
+}
+
+/* Step 7. Nothing at home: other nodes, then tasks bound to other CPUs that may run here too. */
+static __always_inline bool steal(s32 cpu, u64 now)
+{
+	if (!(limits.nr_nodes > 1 && steal_from_nodes(cpu, now)) && !steal_restricted(cpu, now))
+		return false;
+	count(CNT_STEALS);
+	return true;
+}
+
+/* Step 8. Nobody else wants the CPU: what ran goes on with a fresh slice. */
+static __always_inline void keep_running(s32 cpu, struct task_struct *prev)
+{
+	struct task_ctx *t;
+
+	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED))
+		return;
+	t = task_ctx_of(prev);
+	if (!t)
+		return;
+	scx_bpf_task_set_slice(prev, task_slice(prev, t, cpu));
+	count(CNT_KEEPS);
+}
+
+static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
+{
+	u64 now = scx_bpf_now();
+
+	if (rescue_overflow(cpu, now) || take_own(cpu, now) || force_batch(cpu, now) ||
+	    rescue_starved(cpu, now) || take_node_interactive(cpu, now) ||
+	    rescue_sojourn(cpu, now) || take_node_batch(cpu, now) || steal(cpu, now))
+		return;
+	keep_running(cpu, prev);
+}
+
+#endif /* __PANDEMONIUM_DISPATCH_BPF_H */

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Per-task integer formulas. No maps, no kernel types and no helpers: the same text is compiled
+ * into the scheduler and into the host's tests. Time is in nanoseconds unless a name says otherwise.
+ */
+#ifndef __PANDEMONIUM_FORMULAS_H
+#define __PANDEMONIUM_FORMULAS_H
+
+#define FORMULA static inline __attribute__((always_inline))
+
+#define NSEC_PER_USEC_ 1000ULL
+#define NSEC_PER_MSEC_ 1000000ULL
+
+/* Rates are counted per this window; the caps keep one wild interval from owning the average. */
+#define RATE_WINDOW_NS (100 * NSEC_PER_MSEC_)
+#define WAKEUP_FREQ_MAX 64U
+#define CSW_RATE_MAX 512U
+#define LAT_CRI_MAX 255U
+
+/* A task is classified from its second wake-up on; its averages settle after eight. */
+#define AGE_CLASSIFIED 2U
+#define AGE_SETTLED 8U
+#define AGE_MAX 16U
+
+/* Slices below this cost more in switches than they give in latency. */
+#define SLICE_MIN_NS (100 * NSEC_PER_USEC_)
+#define BATCH_SLICE_MIN_NS (1 * NSEC_PER_MSEC_)
+/* Every queued batch task should have its turn within about this time. */
+#define BATCH_ROUND_NS (80 * NSEC_PER_MSEC_)
+
+/* How far a queued task's virtual time may lie behind or ahead of its queue's clock. */
+#define CREDIT_UNIT_NS (40 * NSEC_PER_MSEC_)
+#define CREDIT_UNITS_MAX 64ULL
+#define BATCH_CREDIT_NS (20 * NSEC_PER_MSEC_)
+#define VTIME_CEILING_NS (30 * NSEC_PER_MSEC_)
+
+#define WEIGHT_DEFAULT 100U
+
+FORMULA u64 clamp_u64(u64 v, u64 lo, u64 hi)
+{
+	return v < lo ? lo : v > hi ? hi : v;
+}
+
+/* Moving average: halves while the task is young, eighths once it has settled. Rounds to nearest. */
+FORMULA u64 ewma(u64 old, u64 sample, u32 age)
+{
+	if (age < AGE_SETTLED)
+		return (old >> 1) + (sample >> 1) + (old & sample & 1);
+	return old - (old >> 3) + (sample >> 3);
+}
+
+FORMULA u64 abs_diff(u64 a, u64 b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* Events per 100 ms when @events happened in @interval_ns. */
+FORMULA u32 rate_per_window(u64 events, u64 interval_ns, u32 cap)
+{
+	u64 rate;
+
+	if (!interval_ns || events > cap)
+		return cap;
+	rate = events * RATE_WINDOW_NS / interval_ns;
+	return rate > cap ? cap : rate;
+}
+
+/*
+ * How badly a task's latency matters: often woken, often switching, shortly running. The shift
+ * turns nanoseconds into about milliseconds, so anything below one counts as one.
+ */
+FORMULA u32 lat_cri_score(u32 wakeup_freq, u32 csw_rate, u64 avg_runtime_ns, u64 runtime_dev_ns)
+{
+	u64 effective = (avg_runtime_ns + (runtime_dev_ns >> 1)) >> 20;
+	u64 score = (u64)wakeup_freq * csw_rate;
+
+	if (effective)
+		score /= effective;
+	return score > LAT_CRI_MAX ? LAT_CRI_MAX : score;
+}
+
+FORMULA u32 tier_of_score(u32 score, u64 thresh_high, u64 thresh_low)
+{
+	if (score >= thresh_high)
+		return 2;
+	return score >= thresh_low ? 1 : 0;
+}
+
+/* @weight is the kernel's 1..10000 with 100 as nice 0; tiers count 1, 1.5 and 2 times. */
+FORMULA u32 tier_weight(u32 weight, u32 tier)
+{
+	u32 factor = tier == 2 ? 256 : tier == 1 ? 192 : 128;
+	u32 w = (weight * factor) >> 7;
+
+	return w ? w : 1;
+}
+
+/* Virtual time that @run_ns of service costs a task of this weight. */
+FORMULA u64 vtime_delta(u64 run_ns, u32 weight)
+{
+	return run_ns * WEIGHT_DEFAULT / (weight ? weight : 1);
+}
+
+/* Virtual times wrap; only their differences mean anything. */
+FORMULA s64 vtime_diff(u64 a, u64 b)
+{
+	return (s64)(a - b);
+}
+
+FORMULA u64 vtime_later(u64 a, u64 b)
+{
+	return vtime_diff(a, b) > 0 ? a : b;
+}
+
+FORMULA u64 vtime_clamp(u64 vtime, u64 clock, u64 credit_ns, u64 ceiling_ns)
+{
+	if (vtime_diff(vtime, clock - credit_ns) < 0)
+		return clock - credit_ns;
+	if (vtime_diff(vtime, clock + ceiling_ns) > 0)
+		return clock + ceiling_ns;
+	return vtime;
+}
+
+/*
+ * How far behind its queue's clock a waking task may be: more for one that wakes often, less when
+ * many wait, so that sleeping never buys a long monopoly.
+ */
+FORMULA u64 wake_credit_ns(u32 wakeup_freq, u64 lag_scale, u64 queued_per_cpu)
+{
+	u64 units = clamp_u64((u64)wakeup_freq * lag_scale / 4, 1, CREDIT_UNITS_MAX);
+
+	return CREDIT_UNIT_NS * units / (queued_per_cpu < 64 ? queued_per_cpu + 1 : 64);
+}
+
+/* Queue position counts time already awake, so a task that runs on sinks behind fresh wake-ups. */
+FORMULA u64 awake_penalty_ns(u64 awake_run_ns, u32 tier)
+{
+	u64 cap = tier == 2 ? 20 : tier == 1 ? 30 : 40;
+
+	return awake_run_ns < cap * NSEC_PER_MSEC_ ? awake_run_ns : cap * NSEC_PER_MSEC_;
+}
+
+/* One and a half (latency-critical) or two (interactive) times what the task usually needs. */
+FORMULA u64 slice_of_sleeper(u32 tier, u64 avg_runtime_ns, u64 slice_ns)
+{
+	u64 usual = avg_runtime_ns < slice_ns ? avg_runtime_ns : slice_ns;
+	u64 want = tier == 2 ? usual + (usual >> 1) : usual * 2;
+
+	return clamp_u64(want, SLICE_MIN_NS, slice_ns < SLICE_MIN_NS ? SLICE_MIN_NS : slice_ns);
+}
+
+/*
+ * A batch slice is proportional to weight, so each one costs every task the same virtual time, and
+ * shrinks with the number of waiters, so that a round over all of them stays bounded.
+ */
+FORMULA u64 slice_of_batch(u64 batch_slice_ns, u32 weight, u64 queued, u32 nr_cpus)
+{
+	u64 sharers = queued + 1 ? queued + 1 : queued;
+	u64 turn = BATCH_ROUND_NS * (nr_cpus ? nr_cpus : 1) / sharers;
+	u64 slice = (batch_slice_ns < turn ? batch_slice_ns : turn) * weight / WEIGHT_DEFAULT;
+
+	return clamp_u64(slice, BATCH_SLICE_MIN_NS,
+			 batch_slice_ns < BATCH_SLICE_MIN_NS ? BATCH_SLICE_MIN_NS : batch_slice_ns);
+}
+
+/* Position of the highest set bit; @v must not be zero. */
+FORMULA u32 top_bit(u64 v)
+{
+	u32 r = 0;
+
+	if (v >> 32) {
+		v >>= 32;
+		r += 32;
+	}
+	if (v >> 16) {
+		v >>= 16;
+		r += 16;
+	}
+	if (v >> 8) {
+		v >>= 8;
+		r += 8;
+	}
+	if (v >> 4) {
+		v >>= 4;
+		r += 4;
+	}
+	if (v >> 2) {
+		v >>= 2;
+		r += 2;
+	}
+	return r + (v >> 1);
+}
+
+FORMULA u32 hist_bucket(u64 ns)
+{
+	u64 v = ns >> HIST_UNIT_SHIFT;
+	u32 octave, bucket;
+
+	if (v < (1U << HIST_SUB_BITS))
+		return v;
+	octave = top_bit(v);
+	bucket = ((octave - HIST_SUB_BITS + 1) << HIST_SUB_BITS) +
+		 ((v >> (octave - HIST_SUB_BITS)) & ((1U << HIST_SUB_BITS) - 1));
+	return bucket < HIST_BUCKETS ? bucket : HIST_BUCKETS - 1;
+}
+
+/* Up to 1, 10, 100 ms and beyond: waiting for I/O, short I/O, moderate, idle. */
+FORMULA u32 sleep_bucket(u64 ns)
+{
+	if (ns <= NSEC_PER_MSEC_)
+		return 0;
+	if (ns <= 10 * NSEC_PER_MSEC_)
+		return 1;
+	return ns <= 100 * NSEC_PER_MSEC_ ? 2 : 3;
+}
+
+#endif /* __PANDEMONIUM_FORMULAS_H */

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Each inline formula as a function that other languages can call. */
+#include <stdint.h>
+
+typedef uint8_t u8;
+typedef uint32_t u32;
+typedef int32_t s32;
+typedef uint64_t u64;
+typedef int64_t s64;
+
+#include "intf.h"
+#include "formulas.h"
+
+u64 host_ewma(u64 old, u64 sample, u32 age)
+{
+	return ewma(old, sample, age);
+}
+
+u64 host_abs_diff(u64 a, u64 b)
+{
+	return abs_diff(a, b);
+}
+
+u32 host_rate_per_window(u64 events, u64 interval_ns, u32 cap)
+{
+	return rate_per_window(events, interval_ns, cap);
+}
+
+u32 host_lat_cri_score(u32 wakeup_freq, u32 csw_rate, u64 avg_runtime_ns, u64 runtime_dev_ns)
+{
+	return lat_cri_score(wakeup_freq, csw_rate, avg_runtime_ns, runtime_dev_ns);
+}
+
+u32 host_tier_of_score(u32 score, u64 thresh_high, u64 thresh_low)
+{
+	return tier_of_score(score, thresh_high, thresh_low);
+}
+
+u32 host_tier_weight(u32 weight, u32 tier)
+{
+	return tier_weight(weight, tier);
+}
+
+u64 host_vtime_delta(u64 run_ns, u32 weight)
+{
+	return vtime_delta(run_ns, weight);
+}
+
+s64 host_vtime_diff(u64 a, u64 b)
+{
+	return vtime_diff(a, b);
+}
+
+u64 host_vtime_later(u64 a, u64 b)
+{
+	return vtime_later(a, b);
+}
+
+u64 host_vtime_clamp(u64 vtime, u64 clock, u64 credit_ns, u64 ceiling_ns)
+{
+	return vtime_clamp(vtime, clock, credit_ns, ceiling_ns);
+}
+
+u64 host_wake_credit_ns(u32 wakeup_freq, u64 lag_scale, u64 queued_per_cpu)
+{
+	return wake_credit_ns(wakeup_freq, lag_scale, queued_per_cpu);
+}
+
+u64 host_awake_penalty_ns(u64 awake_run_ns, u32 tier)
+{
+	return awake_penalty_ns(awake_run_ns, tier);
+}
+
+u64 host_slice_of_sleeper(u32 tier, u64 avg_runtime_ns, u64 slice_ns)
+{
+	return slice_of_sleeper(tier, avg_runtime_ns, slice_ns);
+}
+
+u64 host_slice_of_batch(u64 batch_slice_ns, u32 weight, u64 queued, u32 nr_cpus)
+{
+	return slice_of_batch(batch_slice_ns, weight, queued, nr_cpus);
+}
+
+u32 host_top_bit(u64 v)
+{
+	return top_bit(v);
+}
+
+u32 host_hist_bucket(u64 ns)
+{
+	return hist_bucket(ns);
+}
+
+u32 host_sleep_bucket(u64 ns)
+{
+	return sleep_bucket(ns);
+}

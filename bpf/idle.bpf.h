@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where a waking task goes: an idle CPU, the CPU of a waker about to sleep, or the CPU whose current
+ * task matters least. The kernel's own idle tracking and its topology-aware search do the first.
+ */
+#ifndef __PANDEMONIUM_IDLE_BPF_H
+#define __PANDEMONIUM_IDLE_BPF_H
+
+/* CPUs looked at for one to preempt. The shared queue serves whoever finds none. */
+#define VICTIM_WINDOW 8
+
+/* Some kernel builds ship without a usable prototype for it; then queued work waits its turn. */
+s32 scx_bpf_pick_idle_cpu(const cpumask_t *cpus_allowed, u64 flags) __ksym __weak;
+
+/*
+ * Puts the task into the local queue of the CPU it was selected for. With SCX_ENQ_IMMED, where the
+ * kernel has it, a task that cannot run at once comes back to enqueue() instead of lingering.
+ */
+static __always_inline void place_local(struct task_struct *p, struct task_ctx *t, s32 cpu,
+					u64 enq_flags)
+{
+	rebase_vtime(t, node_queue(cpu, queue_kind_of(t)));
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL,
+			   slice_of_sleeper(t->tier, t->avg_runtime_ns, knobs.slice_ns),
+			   enq_flags | SCX_ENQ_IMMED);
+}
+
+/*
+ * How strongly a wake-up asks for a CPU. Any wake-up may interrupt batch work, since something
+ * outside is waiting, but a batch task only while it has had less than its share.
+ */
+static __always_inline u32 wake_rank(const struct task_ctx *t)
+{
+	if (t->tier != TIER_BATCH)
+		return t->tier;
+	return vtime_diff(t->vtime, queue_state_of(t->queue)->clock) <= 0 ? TIER_INTERACTIVE :
+									    TIER_BATCH;
+}
+
+static __always_inline bool may_preempt(const struct cpu_ctx *c, u32 rank, u64 now)
+{
+	return c->tier < rank && now >= c->protected_until;
+}
+
+static __always_inline bool is_better_victim(const struct cpu_ctx *a, const struct cpu_ctx *b)
+{
+	if (a->tier != b->tier)
+		return a->tier < b->tier;
+	return vtime_diff(a->started_ns, b->started_ns) < 0;
+}
+
+/* The allowed CPU nearby whose current task matters least and has run longest; negative if none. */
+static __always_inline s32 pick_victim(const struct task_struct *p, const struct task_ctx *t,
+				       s32 prev_cpu, u64 now)
+{
+	bool restricted = is_restricted(p);
+	u32 rank = wake_rank(t);
+	s32 best = -1;
+	u32 i;
+
+	bpf_for(i, 0, VICTIM_WINDOW)
+	{
+		u32 cpu = (u32)prev_cpu + i;
+		struct cpu_ctx *c;
+
+		if (i >= limits.nr_cpu_ids)
+			break;
+		if (cpu >= limits.nr_cpu_ids)
+			cpu -= limits.nr_cpu_ids;
+		c = cpu_ctx_of(cpu);
+		if (!may_preempt(c, rank, now))
+			continue;
+		if (restricted && !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			continue;
+		if (best < 0 || is_better_victim(c, cpu_ctx_of(best)))
+			best = cpu;
+	}
+	return best;
+}
+
+/*
+ * Until the victim switches, other wakers see it as taken by the most urgent tier and look
+ * elsewhere. Its own next running() puts the truth back.
+ */
+static __always_inline void claim_victim(s32 cpu)
+{
+	cpu_ctx_of(cpu)->tier = TIER_LAT_CRITICAL;
+}
+
+/* A short-running waker that says it is about to sleep hands its CPU over without a preemption. */
+static __always_inline bool waker_hands_over(const struct task_struct *p, u64 wake_flags, s32 cpu)
+{
+	u32 tier = cpu_ctx_of(cpu)->tier;
+
+	if (!(wake_flags & SCX_WAKE_SYNC) || tier == TIER_BATCH || tier >= NR_TIERS)
+		return false;
+	if (nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE)))
+		return false;
+	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+}
+
+static __always_inline void queue_behind_waker(struct task_struct *p, struct task_ctx *t, s32 cpu,
+					       u64 now)
+{
+	mark_stealable(t, true);
+	queue_insert(p, t, cpu_queue(cpu, QUEUE_INTERACTIVE),
+		     slice_of_sleeper(t->tier, t->avg_runtime_ns, knobs.slice_ns), 0, now);
+}
+
+static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t, s32 prev_cpu,
+				      u64 wake_flags)
+{
+	s32 this_cpu = bpf_get_smp_processor_id();
+	bool is_idle = false;
+	u64 now = scx_bpf_now();
+	s32 cpu, victim;
+
+	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
+	if (is_idle && !(cpu == this_cpu && (wake_flags & SCX_WAKE_SYNC))) {
+		place_local(p, t, cpu, 0);
+		count(CNT_IDLE_PLACEMENTS);
+		return cpu;
+	}
+	if (is_idle || waker_hands_over(p, wake_flags, this_cpu)) {
+		queue_behind_waker(p, t, this_cpu, now);
+		return this_cpu;
+	}
+	if (!(wake_flags & SCX_WAKE_TTWU))
+		return cpu;
+	victim = pick_victim(p, t, prev_cpu, now);
+	if (victim < 0)
+		return cpu;
+	claim_victim(victim);
+	place_local(p, t, victim, SCX_ENQ_PREEMPT);
+	count(CNT_KICKS_HARD);
+	return victim;
+}
+
+/* The wake-up of a task that can only run here never passed through select_cpu(). */
+static __always_inline bool place_pinned_wakeup(struct task_struct *p, struct task_ctx *t, s32 cpu,
+						u64 now)
+{
+	if (scx_bpf_test_and_clear_cpu_idle(cpu)) {
+		place_local(p, t, cpu, 0);
+		count(CNT_IDLE_PLACEMENTS);
+		return true;
+	}
+	if (!may_preempt(cpu_ctx_of(cpu), wake_rank(t), now))
+		return false;
+	claim_victim(cpu);
+	place_local(p, t, cpu, SCX_ENQ_PREEMPT);
+	count(CNT_KICKS_HARD);
+	return true;
+}
+
+/*
+ * Work that lost its CPU without a wake-up goes straight to an idle one. A task that may not migrate
+ * just now is left alone: another CPU's local queue would refuse it.
+ */
+static __always_inline bool place_on_idle(struct task_struct *p, struct task_ctx *t)
+{
+	s32 cpu;
+
+	if (p->nr_cpus_allowed == 1 || p->migration_disabled || !bpf_ksym_exists(scx_bpf_pick_idle_cpu))
+		return false;
+	cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	if (cpu < 0)
+		return false;
+	rebase_vtime(t, node_queue(cpu, queue_kind_of(t)));
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, SLICE_UNDECIDED_NS, SCX_ENQ_IMMED);
+	count(CNT_KICKS_SOFT);
+	return true;
+}
+
+#endif /* __PANDEMONIUM_IDLE_BPF_H */

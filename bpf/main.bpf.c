@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * PANDEMONIUM: a desktop scheduler on sched_ext that learns how every task behaves.
+ *
+ * This file is the table of callbacks; each only calls the mechanism it names. The daemon fills in
+ * everything that is zero here: kernel constants, limits, topology and knobs.
+ */
+/*
+ * The generated kernel types spell out what C23 made keywords, and their kfunc prototypes would
+ * clash with the compatibility wrappers.
+ */
+#define BPF_NO_KFUNC_PROTOTYPES
+#define bool kernel_bool
+#define true kernel_true
+#define false kernel_false
+#include "vmlinux.h"
+#undef bool
+#undef true
+#undef false
+
+#include <scx/common.bpf.h>
+#include <scx/compat.bpf.h>
+
+#include "intf.h"
+#include "formulas.h"
+#include "maps.bpf.h"
+#include "observe.bpf.h"
+#include "queues.bpf.h"
+#include "classify.bpf.h"
+#include "slices.bpf.h"
+#include "idle.bpf.h"
+#include "rescue.bpf.h"
+#include "dispatch.bpf.h"
+
+char _license[] SEC("license") = "GPL";
+
+/* A batch run this long counts as its turn. */
+#define BATCH_TURN_NS (500 * NSEC_PER_USEC_)
+
+s32 BPF_STRUCT_OPS(pandemonium_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	struct task_ctx *t = task_ctx_of(p);
+
+	return t ? choose_cpu(p, t, prev_cpu, wake_flags) : prev_cpu;
+}
+
+void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	struct task_ctx *t = task_ctx_of(p);
+	bool wakeup = (enq_flags & (SCX_ENQ_WAKEUP | SCX_ENQ_REENQ)) == SCX_ENQ_WAKEUP;
+	s32 cpu = scx_bpf_task_cpu(p);
+	u64 now = scx_bpf_now();
+	bool restricted;
+	u32 queue;
+
+	if (!t) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SLICE_UNDECIDED_NS, enq_flags);
+		return;
+	}
+	count(wakeup ? CNT_WAKEUPS : CNT_REQUEUES);
+	if (enq_flags & SCX_ENQ_REENQ)
+		count(CNT_DRAINED);
+
+	/* A wake-up has just looked for an idle CPU in select_cpu(). */
+	if (!wakeup && place_on_idle(p, t))
+		return;
+	restricted = is_restricted(p);
+	if (wakeup && restricted && !__COMPAT_is_enq_cpu_selected(enq_flags) &&
+	    place_pinned_wakeup(p, t, cpu, now))
+		return;
+	if (restricted) {
+		queue = cpu_queue(allowed_cpu(p, cpu), queue_kind_of(t));
+		mark_stealable(t, p->nr_cpus_allowed > 1);
+	} else {
+		queue = node_queue(cpu, queue_kind_of(t));
+		count(CNT_SHARED);
+	}
+	queue_insert(p, t, queue, SLICE_UNDECIDED_NS, enq_flags, now);
+}
+
+void BPF_STRUCT_OPS(pandemonium_dispatch, s32 cpu, struct task_struct *prev)
+{
+	dispatch_cpu(cpu, prev);
+}
+
+void BPF_STRUCT_OPS(pandemonium_runnable, struct task_struct *p, u64 enq_flags)
+{
+	struct task_ctx *t = task_ctx_of(p);
+	u64 now, credit;
+
+	/* Migrations and attribute changes come here too; only a wake-up tells of behaviour. */
+	if (!t || !(enq_flags & SCX_ENQ_WAKEUP))
+		return;
+	now = scx_bpf_now();
+	if (t->slept_ns)
+		count_sleep(time_delta(now, t->slept_ns));
+	classify_wake(p, t, now);
+	credit = wake_credit_ns(t->wakeup_freq >> RATE_FRACTION_BITS, knobs.lag_scale,
+				nr_queued(t->queue) / (nr_online ? nr_online : 1));
+	t->vtime = vtime_clamp(t->vtime, queue_state_of(t->queue)->clock, credit, VTIME_CEILING_NS);
+	t->woken_ns = now;
+	observe_wake(p, t);
+}
+
+void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
+{
+	struct task_ctx *t = task_ctx_of(p);
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_ctx *c = cpu_ctx_of(cpu);
+	u64 now = scx_bpf_now();
+
+	if (!t)
+		return;
+	mark_stealable(t, false);
+	count_start(t, cpu);
+	if (t->woken_ns) {
+		count_wake_latency(t->tier, time_delta(now, t->woken_ns));
+		t->woken_ns = 0;
+	}
+	advance_clock(t);
+	t->last_cpu = cpu;
+	t->started_ns = now;
+	c->started_ns = now;
+	c->tier = t->tier;
+	if (t->tier != TIER_BATCH) {
+		c->since_batch++;
+	} else if (c->since_batch >= limits.deficit_budget) {
+		c->protected_until = now + knobs.preempt_thresh_ns;
+	}
+	scx_bpf_task_set_slice(p, task_slice(p, t, cpu));
+}
+
+void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)
+{
+	struct task_ctx *t = task_ctx_of(p);
+	struct cpu_ctx *c = cpu_ctx_of(scx_bpf_task_cpu(p));
+	u64 ran, delta;
+
+	c->tier = NR_TIERS;
+	if (!t)
+		return;
+	ran = time_delta(scx_bpf_now(), t->started_ns);
+	delta = vtime_delta(ran, tier_weight(p->scx.weight, t->tier));
+	t->awake_run_ns += ran;
+	t->vtime += delta;
+	if (t->tier == TIER_BATCH) {
+		advance_clock_by_service(t, delta);
+		if (ran >= BATCH_TURN_NS)
+			c->since_batch = 0;
+	}
+	if (runnable)
+		demote_if_cpu_bound(p, t);
+}
+
+void BPF_STRUCT_OPS(pandemonium_quiescent, struct task_struct *p, u64 deq_flags)
+{
+	struct task_ctx *t = task_ctx_of(p);
+
+	if (!t)
+		return;
+	mark_stealable(t, false);
+	if (!(deq_flags & SCX_DEQ_SLEEP))
+		return;
+	classify_sleep(t);
+	t->slept_ns = scx_bpf_now();
+}
+
+void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
+{
+	struct task_ctx *t = task_ctx_of(p);
+	s32 cpu = scx_bpf_task_cpu(p);
+	u64 now = scx_bpf_now();
+
+	if (!t)
+		return;
+	last_tick_ns = now;
+	sample_depth(node_queue(cpu, QUEUE_INTERACTIVE));
+	sample_depth(node_queue(cpu, QUEUE_BATCH));
+	if (t->tier != TIER_BATCH &&
+	    t->awake_run_ns + time_delta(now, t->started_ns) > knobs.cpu_bound_thresh_ns) {
+		t->tier = floor_tier(p, TIER_BATCH);
+		cpu_ctx_of(cpu)->tier = t->tier;
+	}
+	if (!tick_should_preempt(t, cpu, now))
+		return;
+	scx_bpf_task_set_slice(p, 0);
+	count(CNT_TICK_PREEMPTS);
+}
+
+/* Before 6.19: a higher class took the CPU, so its local queue goes back to where others serve it. */
+void BPF_STRUCT_OPS(pandemonium_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
+/* 6.19 and 7.0: the same by the scheduler's tracepoint. From 7.1 on SCX_ENQ_IMMED does it. */
+SEC("?tp_btf/sched_switch")
+int BPF_PROG(drain_on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	/* Priorities below 100 belong to the deadline and realtime classes. */
+	if (next->prio < 100)
+		scx_bpf_reenqueue_local_from_anywhere();
+	return 0;
+}
+
+void BPF_STRUCT_OPS(pandemonium_cpu_online, s32 cpu)
+{
+	__sync_fetch_and_add(&nr_online, 1);
+}
+
+/*
+ * From now on the kernel no longer asks us what this CPU should run, but it still takes from the
+ * global queue, and from there moves even pinned tasks away.
+ */
+static void flush_to_global(u32 queue)
+{
+	struct task_struct *p;
+
+	bpf_for_each(scx_dsq, p, queue, 0)
+		scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_GLOBAL, 0);
+	queue_state_of(queue)->waiting_since = 0;
+}
+
+void BPF_STRUCT_OPS(pandemonium_cpu_offline, s32 cpu)
+{
+	__sync_fetch_and_sub(&nr_online, 1);
+	cpu_ctx_of(cpu)->tier = NR_TIERS;
+	flush_to_global(cpu_queue(cpu, QUEUE_INTERACTIVE));
+	flush_to_global(cpu_queue(cpu, QUEUE_BATCH));
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(pandemonium_init_task, struct task_struct *p,
+			     struct scx_init_task_args *args)
+{
+	struct task_ctx *t =
+		bpf_task_storage_get(&task_ctxs, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!t)
+		return -ENOMEM;
+	classify_init(t);
+	return 0;
+}
+
+/* A task that joins starts at the head of the batch queue: its launch should not wait a round. */
+void BPF_STRUCT_OPS(pandemonium_enable, struct task_struct *p)
+{
+	struct task_ctx *t = task_ctx_of(p);
+	s32 cpu = scx_bpf_task_cpu(p);
+
+	if (!t)
+		return;
+	t->queue = node_queue(cpu, QUEUE_BATCH);
+	t->vtime = queue_state_of(t->queue)->clock - BATCH_CREDIT_NS;
+	t->last_cpu = cpu;
+	t->last_csw = context_switches(p);
+}
+
+void BPF_STRUCT_OPS(pandemonium_disable, struct task_struct *p)
+{
+	struct task_ctx *t = task_ctx_of(p);
+
+	if (t)
+		mark_stealable(t, false);
+}
+
+void BPF_STRUCT_OPS(pandemonium_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	struct task_ctx *t = task_ctx_of(p);
+
+	if (t && !args->cancelled && t->age >= AGE_CLASSIFIED)
+		send_observation(p, t, true);
+}
+
+static s32 create_queue_pair(u32 queue)
+{
+	s32 err = scx_bpf_create_dsq(queue + QUEUE_INTERACTIVE, -1);
+
+	return err ?: scx_bpf_create_dsq(queue + QUEUE_BATCH, -1);
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(pandemonium_init)
+{
+	const struct cpumask *online = scx_bpf_get_online_cpumask();
+	s32 err;
+	u32 i;
+
+	nr_online = bpf_cpumask_weight(online);
+	scx_bpf_put_cpumask(online);
+
+	bpf_for(i, 0, limits.nr_cpu_ids)
+	{
+		cpu_ctx_of(i)->tier = NR_TIERS;
+		err = create_queue_pair(cpu_queue(i, QUEUE_INTERACTIVE));
+		if (err)
+			return err;
+	}
+	bpf_for(i, 0, limits.nr_nodes)
+	{
+		err = create_queue_pair(queue_of_node(i, QUEUE_INTERACTIVE));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+void BPF_STRUCT_OPS(pandemonium_exit, struct scx_exit_info *ei)
+{
+	send_exit(ei);
+}
+
+void BPF_STRUCT_OPS(pandemonium_dump, struct scx_dump_ctx *dctx)
+{
+	u64 now = scx_bpf_now();
+	u32 i;
+
+	scx_bpf_dump("online=%u stealable=%d slice=%llu batch=%llu sojourn=%llu\n", nr_online,
+		     nr_stealable, knobs.slice_ns, knobs.batch_slice_ns, knobs.sojourn_thresh_ns);
+	bpf_for(i, 0, limits.nr_nodes)
+	{
+		u32 interactive = queue_of_node(i, QUEUE_INTERACTIVE);
+		u32 batch = queue_of_node(i, QUEUE_BATCH);
+
+		scx_bpf_dump("node %u: interactive %u waiting %llu ns, batch %u waiting %llu ns\n",
+			     i, nr_queued(interactive), queue_wait_ns(interactive, now),
+			     nr_queued(batch), queue_wait_ns(batch, now));
+	}
+}
+
+void BPF_STRUCT_OPS(pandemonium_dump_cpu, struct scx_dump_ctx *dctx, s32 cpu, bool idle)
+{
+	const struct cpu_ctx *c = cpu_ctx_of(cpu);
+	u32 interactive = nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE));
+	u32 batch = nr_queued(cpu_queue(cpu, QUEUE_BATCH));
+
+	if (idle && !interactive && !batch)
+		return;
+	scx_bpf_dump("tier=%u since_batch=%u own interactive=%u batch=%u", c->tier, c->since_batch,
+		     interactive, batch);
+}
+
+void BPF_STRUCT_OPS(pandemonium_dump_task, struct scx_dump_ctx *dctx, struct task_struct *p)
+{
+	const struct task_ctx *t = task_ctx_of(p);
+
+	if (!t)
+		return;
+	scx_bpf_dump("tier=%u lat_cri=%u age=%u avg=%llu awake=%llu queue=%u lag=%lld", t->tier,
+		     t->lat_cri, t->age, t->avg_runtime_ns, t->awake_run_ns, t->queue,
+		     vtime_diff(t->vtime, queue_state_of(t->queue)->clock));
+}
+
+/* cpu_release is cleared and flags are masked by the loader where the running kernel differs. */
+SCX_OPS_DEFINE(pandemonium, .select_cpu = (void *)pandemonium_select_cpu,
+	       .enqueue = (void *)pandemonium_enqueue, .dispatch = (void *)pandemonium_dispatch,
+	       .runnable = (void *)pandemonium_runnable, .running = (void *)pandemonium_running,
+	       .stopping = (void *)pandemonium_stopping,
+	       .quiescent = (void *)pandemonium_quiescent, .tick = (void *)pandemonium_tick,
+	       .cpu_release = (void *)pandemonium_cpu_release,
+	       .cpu_online = (void *)pandemonium_cpu_online,
+	       .cpu_offline = (void *)pandemonium_cpu_offline,
+	       .init_task = (void *)pandemonium_init_task, .enable = (void *)pandemonium_enable,
+	       .disable = (void *)pandemonium_disable,
+	       .exit_task = (void *)pandemonium_exit_task, .init = (void *)pandemonium_init,
+	       .exit = (void *)pandemonium_exit, .dump = (void *)pandemonium_dump,
+	       .dump_cpu = (void *)pandemonium_dump_cpu, .dump_task = (void *)pandemonium_dump_task,
+	       .timeout_ms = 20000, .name = "pandemonium");

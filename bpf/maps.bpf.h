@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Every piece of shared state: who writes it and who reads it.
+ */
+#ifndef __PANDEMONIUM_MAPS_BPF_H
+#define __PANDEMONIUM_MAPS_BPF_H
+
+#define CACHE_LINE 64
+#define RATE_FRACTION_BITS 8
+
+/* Daemon writes (memory-mapped, at any time), scheduler reads. */
+volatile struct knobs knobs SEC(".data.knobs");
+
+/* Daemon writes before load, nobody afterwards. */
+const volatile struct limits limits;
+const volatile u16 cpu_node[MAX_CPUS];
+const volatile u16 cpu_l2[MAX_CPUS];
+/* Never read: its presence gives the daemon the record's layout. */
+const volatile struct observation observation_layout;
+
+/* The exit callback writes, the daemon reads after its exit record arrived. */
+struct exit_info exit_info SEC(".data.exit");
+
+/* cpu_online() and cpu_offline() write; everybody reads. Zero until init() counted. */
+u32 nr_online SEC(".data.state");
+/* The last tick of any CPU writes, the daemon reads: userspace cannot ask for this clock. */
+u64 last_tick_ns SEC(".data.state");
+/* Tasks in per-CPU queues that another CPU could take; a hint, so that idle CPUs skip the search. */
+s32 nr_stealable SEC(".data.state");
+
+/*
+ * One per dispatch queue, indexed by its id. Whoever inserts or takes a task updates it.
+ * @clock is the latest virtual time that started running from this queue.
+ * @waiting_since is when the queue was last served or became non-empty, 0 while it is empty.
+ * @depth is the number of tasks at the last tick of a CPU it serves, for the daemon to read.
+ */
+struct queue_state {
+	u64 clock;
+	u64 waiting_since;
+	u64 scan_after;
+	u64 depth;
+} __attribute__((aligned(CACHE_LINE)));
+
+#define NR_QUEUES (2 * (MAX_CPUS + MAX_NODES))
+struct queue_state queues[NR_QUEUES];
+
+/* One per CPU, written by that CPU; wakers elsewhere read it to choose whom to preempt. */
+struct cpu_ctx {
+	u64 started_ns;
+	/* No wake-up preempts before this time: batch work whose turn is overdue may progress. */
+	u64 protected_until;
+	/* Tier of what runs now; NR_TIERS while it is idle or a higher class has the CPU. */
+	u32 tier;
+	/* Runs of higher tiers since batch work last got a fair turn here. */
+	u32 since_batch;
+	bool own_batch_last;
+	u32 help_cursor;
+} __attribute__((aligned(CACHE_LINE)));
+
+struct cpu_ctx cpus[MAX_CPUS];
+
+/* Callbacks on the task's CPU write; wakers read tier and vtime. */
+struct task_ctx {
+	/* Virtual time, relative to the clock of @queue. */
+	u64 vtime;
+	u64 woken_ns;
+	u64 queued_ns;
+	u64 started_ns;
+	u64 slept_ns;
+	u64 last_wake_ns;
+	u64 last_csw;
+	/* Service since the last sleep, across slices. */
+	u64 awake_run_ns;
+	u64 avg_runtime_ns;
+	u64 runtime_dev_ns;
+	/* Rates per 100 ms with RATE_FRACTION_BITS of fraction, so that small ones can average. */
+	u32 wakeup_freq;
+	u32 csw_rate;
+	u32 lat_cri;
+	u32 queue;
+	u32 last_cpu;
+	u32 age;
+	u32 wakes;
+	u8 tier;
+	bool stealable;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_ctx);
+} task_ctxs SEC(".maps");
+
+/* Scheduler writes on the CPU concerned, daemon reads. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct cpu_stats);
+} cpu_stats SEC(".maps");
+
+/* Scheduler writes observations and the exit record, daemon drains. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 256 * 1024);
+} records SEC(".maps");
+
+static __always_inline struct task_ctx *task_ctx_of(struct task_struct *p)
+{
+	return bpf_task_storage_get(&task_ctxs, p, NULL, 0);
+}
+
+static __always_inline struct cpu_ctx *cpu_ctx_of(s32 cpu)
+{
+	return &cpus[cpu & (MAX_CPUS - 1)];
+}
+
+static __always_inline struct cpu_stats *this_stats(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&cpu_stats, &zero);
+}
+
+#endif /* __PANDEMONIUM_MAPS_BPF_H */

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The dispatch queues and their virtual time.
+ *
+ * Each NUMA node has one queue for interactive and one for batch work; they hold only tasks that any
+ * CPU of the node may run, so whoever asks gets the head. A task with a narrower affinity goes to the
+ * pair of queues of one CPU it may run on, so it can never strand behind CPUs that must skip it.
+ *
+ * A queue's id is also its index into queues[]. Its clock is its own: a CPU crowded with pinned
+ * tasks advances slower than the node, and comparing virtual times across the two would starve one
+ * side. A task that changes queue keeps its distance to the clock.
+ */
+#ifndef __PANDEMONIUM_QUEUES_BPF_H
+#define __PANDEMONIUM_QUEUES_BPF_H
+
+enum queue_kind {
+	QUEUE_INTERACTIVE,
+	QUEUE_BATCH,
+};
+
+#define NODE_QUEUES (2 * MAX_CPUS)
+
+static __always_inline u32 cpu_queue(s32 cpu, enum queue_kind kind)
+{
+	return 2 * (cpu & (MAX_CPUS - 1)) + kind;
+}
+
+static __always_inline u32 queue_of_node(u32 node, enum queue_kind kind)
+{
+	return NODE_QUEUES + 2 * (node & (MAX_NODES - 1)) + kind;
+}
+
+static __always_inline u32 node_queue(s32 cpu, enum queue_kind kind)
+{
+	return queue_of_node(cpu_node[cpu & (MAX_CPUS - 1)], kind);
+}
+
+static __always_inline struct queue_state *queue_state_of(u32 queue)
+{
+	return &queues[queue < NR_QUEUES ? queue : 0];
+}
+
+static __always_inline u32 nr_queued(u32 queue)
+{
+	s32 nr = scx_bpf_dsq_nr_queued(queue);
+
+	return nr > 0 ? nr : 0;
+}
+
+/* Time since the queue was last served, while it holds work. */
+static __always_inline u64 queue_wait_ns(u32 queue, u64 now)
+{
+	u64 since = queue_state_of(queue)->waiting_since;
+
+	return since ? time_delta(now, since) : 0;
+}
+
+static __always_inline bool waits_longer(u32 queue, u64 now, u64 thresh_ns)
+{
+	return queue_wait_ns(queue, now) > thresh_ns;
+}
+
+/*
+ * Keeps waiting_since true to the queue after a take. Cleared first and then looked at again: an
+ * insertion that slipped in between saw the old stamp and left it alone.
+ */
+static __always_inline void queue_served(u32 queue, u64 now)
+{
+	struct queue_state *q = queue_state_of(queue);
+
+	if (nr_queued(queue)) {
+		q->waiting_since = now;
+		return;
+	}
+	q->waiting_since = 0;
+	barrier();
+	if (nr_queued(queue))
+		q->waiting_since = now;
+}
+
+/* Moves the head that @cpu may run to its local queue. */
+static __always_inline bool queue_take(u32 queue, u64 now)
+{
+	struct queue_state *q = queue_state_of(queue);
+
+	if (!q->waiting_since)
+		return false;
+	if (scx_bpf_dsq_move_to_local(queue, SCX_ENQ_IMMED)) {
+		queue_served(queue, now);
+		return true;
+	}
+	if (!nr_queued(queue))
+		queue_served(queue, now);
+	return false;
+}
+
+static __always_inline void rebase_vtime(struct task_ctx *t, u32 queue)
+{
+	u32 old = t->queue;
+
+	if (old == queue)
+		return;
+	t->vtime += queue_state_of(queue)->clock - queue_state_of(old)->clock;
+	t->queue = queue;
+}
+
+/*
+ * A task that may not run on every CPU. The count of allowed CPUs is enough to tell the usual case;
+ * the prologue of a tracing program may have disabled migration of current by one.
+ */
+static __always_inline bool is_restricted(const struct task_struct *p)
+{
+	u32 ours = bpf_get_current_task_btf() == p ? 1 : 0;
+
+	return (u32)p->nr_cpus_allowed < nr_online || p->migration_disabled > ours;
+}
+
+/* A CPU for a restricted task: where it is, if that is still allowed. */
+static __always_inline s32 allowed_cpu(const struct task_struct *p, s32 cpu)
+{
+	u32 other;
+
+	if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		return cpu;
+	other = bpf_cpumask_any_distribute(p->cpus_ptr);
+	return other < limits.nr_cpu_ids ? other : cpu;
+}
+
+/* A task with nothing but affinity against it may be helped by an idle CPU elsewhere. */
+static __always_inline void mark_stealable(struct task_ctx *t, bool stealable)
+{
+	if (t->stealable == stealable)
+		return;
+	t->stealable = stealable;
+	__sync_fetch_and_add(&nr_stealable, stealable ? 1 : -1);
+}
+
+static __always_inline enum queue_kind queue_kind_of(const struct task_ctx *t)
+{
+	if (t->tier == TIER_BATCH)
+		return QUEUE_BATCH;
+	if (t->tier == TIER_INTERACTIVE && t->age < AGE_CLASSIFIED)
+		return QUEUE_BATCH;
+	return QUEUE_INTERACTIVE;
+}
+
+static __always_inline void queue_insert(struct task_struct *p, struct task_ctx *t, u32 queue,
+					 u64 slice_ns, u64 enq_flags, u64 now)
+{
+	struct queue_state *q = queue_state_of(queue);
+	u64 deadline;
+
+	rebase_vtime(t, queue);
+	if (queue & QUEUE_BATCH)
+		t->vtime = vtime_clamp(t->vtime, q->clock, BATCH_CREDIT_NS, VTIME_CEILING_NS);
+	else
+		t->vtime = vtime_clamp(t->vtime, q->clock, CREDIT_UNIT_NS * CREDIT_UNITS_MAX,
+				       VTIME_CEILING_NS);
+	deadline = t->vtime;
+	if (!(queue & QUEUE_BATCH))
+		deadline += awake_penalty_ns(t->awake_run_ns, t->tier);
+	t->queued_ns = now;
+	scx_bpf_dsq_insert_vtime(p, queue, slice_ns, deadline, enq_flags);
+	barrier();
+	if (!q->waiting_since)
+		q->waiting_since = now;
+}
+
+static __always_inline void advance_clock(const struct task_ctx *t)
+{
+	struct queue_state *q = queue_state_of(t->queue);
+
+	q->clock = vtime_later(t->vtime, q->clock);
+}
+
+/*
+ * The clock of a batch queue also moves with the service its tasks get. Otherwise a stream of short
+ * new tasks, each starting at the clock and gone before it could push it, would hold up the rest.
+ */
+static __always_inline void advance_clock_by_service(const struct task_ctx *t, u64 delta)
+{
+	struct queue_state *q = queue_state_of(t->queue);
+	u32 sharers = nr_queued(t->queue) + nr_online;
+
+	q->clock += delta / (sharers ? sharers : 1);
+}
+
+static __always_inline void sample_depth(u32 queue)
+{
+	queue_state_of(queue)->depth = nr_queued(queue);
+}
+
+#endif /* __PANDEMONIUM_QUEUES_BPF_H */

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Nothing waits for ever: the four ways in which work that waited too long gets a CPU.
+ *
+ * A queue's wait is the time since it was last served. That alone would miss one task which others
+ * keep overtaking inside a queue that is served all the time, so the starvation rescue also looks at
+ * the single tasks near the head.
+ */
+#ifndef __PANDEMONIUM_RESCUE_BPF_H
+#define __PANDEMONIUM_RESCUE_BPF_H
+
+/* A single task that waited this long goes first, whatever its virtual time. */
+#define TASK_WAIT_MAX_NS (300 * NSEC_PER_MSEC_)
+#define SCAN_DEPTH 64
+#define SCAN_PERIOD_NS (50 * NSEC_PER_MSEC_)
+/* While a scan finds starved tasks, the next one comes sooner. */
+#define SCAN_AGAIN_NS (4 * NSEC_PER_MSEC_)
+
+/* Batch work of the node and of this CPU alone take turns, so neither starves the other. */
+static __always_inline bool take_batch(s32 cpu, u64 now)
+{
+	struct cpu_ctx *c = cpu_ctx_of(cpu);
+	u32 own = cpu_queue(cpu, QUEUE_BATCH);
+	u32 node = node_queue(cpu, QUEUE_BATCH);
+	bool own_first = !c->own_batch_last;
+
+	if (queue_take(own_first ? own : node, now)) {
+		c->own_batch_last = own_first;
+		return true;
+	}
+	if (queue_take(own_first ? node : own, now)) {
+		c->own_batch_last = !own_first;
+		return true;
+	}
+	return false;
+}
+
+static __always_inline u32 longest_waiting_batch(s32 cpu, u64 now)
+{
+	u32 own = cpu_queue(cpu, QUEUE_BATCH);
+	u32 node = node_queue(cpu, QUEUE_BATCH);
+
+	return queue_wait_ns(own, now) > queue_wait_ns(node, now) ? own : node;
+}
+
+/*
+ * One other CPU per call: if its own queues are not being served, because a higher class holds it,
+ * take what may run here.
+ */
+static __always_inline bool help_neighbour(s32 cpu, u64 now)
+{
+	struct cpu_ctx *c = cpu_ctx_of(cpu);
+	u32 other = c->help_cursor + 1;
+
+	if (nr_stealable <= 0)
+		return false;
+	if (other >= limits.nr_cpu_ids)
+		other = 0;
+	c->help_cursor = other;
+	if (other == (u32)cpu)
+		return false;
+	if (waits_longer(cpu_queue(other, QUEUE_INTERACTIVE), now, limits.overflow_rescue_ns) &&
+	    queue_take(cpu_queue(other, QUEUE_INTERACTIVE), now))
+		return true;
+	return waits_longer(cpu_queue(other, QUEUE_BATCH), now, limits.starvation_rescue_ns) &&
+	       queue_take(cpu_queue(other, QUEUE_BATCH), now);
+}
+
+/*
+ * Step 0. Placement keeps CPUs so busy that a shared queue may never come up; one that aged past the
+ * threshold goes before everything. Batch work only when other work ran here since its last turn.
+ */
+static __always_inline bool rescue_overflow(s32 cpu, u64 now)
+{
+	u32 interactive = node_queue(cpu, QUEUE_INTERACTIVE);
+	u32 batch = longest_waiting_batch(cpu, now);
+
+	if (waits_longer(interactive, now, limits.overflow_rescue_ns) &&
+	    queue_take(interactive, now)) {
+		count(CNT_OVERFLOW_RESCUES);
+		return true;
+	}
+	if (cpu_ctx_of(cpu)->since_batch &&
+	    waits_longer(batch, now, limits.overflow_rescue_ns) && queue_take(batch, now)) {
+		count(CNT_OVERFLOW_RESCUES);
+		return true;
+	}
+	return help_neighbour(cpu, now);
+}
+
+/* Step 2. Deficit round robin: after so many runs of other tiers, one of batch. */
+static __always_inline bool force_batch(s32 cpu, u64 now)
+{
+	if (cpu_ctx_of(cpu)->since_batch < limits.deficit_budget || !take_batch(cpu, now))
+		return false;
+	count(CNT_DEFICIT_FORCED);
+	return true;
+}
+
+/* Moves the first task near the head of @queue that has waited beyond the bound. */
+static __noinline bool take_starved_task(u32 queue, u64 now)
+{
+	struct queue_state *q = queue_state_of(queue);
+	struct task_struct *p;
+	u32 looked = 0;
+	bool found = false;
+
+	if (time_before(now, q->scan_after) || !q->waiting_since)
+		return false;
+	q->scan_after = now + SCAN_PERIOD_NS;
+	bpf_for_each(scx_dsq, p, queue, 0)
+	{
+		struct task_ctx *t;
+
+		if (++looked > SCAN_DEPTH)
+			break;
+		t = task_ctx_of(p);
+		if (!t || time_delta(now, t->queued_ns) < TASK_WAIT_MAX_NS)
+			continue;
+		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, SCX_ENQ_IMMED)) {
+			found = true;
+			break;
+		}
+	}
+	if (found)
+		q->scan_after = now + SCAN_AGAIN_NS;
+	return found;
+}
+
+/* Step 3. The safety net: an unserved batch queue, or one task that is overtaken for ever. */
+static __always_inline bool rescue_starved(s32 cpu, u64 now)
+{
+	u32 batch = longest_waiting_batch(cpu, now);
+
+	if ((waits_longer(batch, now, limits.starvation_rescue_ns) && queue_take(batch, now)) ||
+	    take_starved_task(node_queue(cpu, QUEUE_BATCH), now) ||
+	    take_starved_task(cpu_queue(cpu, QUEUE_BATCH), now) ||
+	    take_starved_task(node_queue(cpu, QUEUE_INTERACTIVE), now)) {
+		count(CNT_STARVATION_RESCUES);
+		return true;
+	}
+	return false;
+}
+
+/* Step 5. Beyond the sojourn threshold the queue that waited longest goes, not the one in turn. */
+static __always_inline bool rescue_sojourn(s32 cpu, u64 now)
+{
+	u32 batch = longest_waiting_batch(cpu, now);
+
+	if (!waits_longer(batch, now, knobs.sojourn_thresh_ns) || !queue_take(batch, now))
+		return false;
+	count(CNT_SOJOURN_RESCUES);
+	return true;
+}
+
+#endif /* __PANDEMONIUM_RESCUE_BPF_H */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * How long a task may run, and when the tick takes the CPU back early.
+ */
+#ifndef __PANDEMONIUM_SLICES_BPF_H
+#define __PANDEMONIUM_SLICES_BPF_H
+
+/* For work whose slice running() decides: anything that gets it onto a CPU. */
+#define SLICE_UNDECIDED_NS NSEC_PER_MSEC_
+
+static __always_inline u64 batch_slice(const struct task_struct *p, s32 cpu)
+{
+	u64 queued = nr_queued(node_queue(cpu, QUEUE_BATCH)) +
+		     nr_queued(cpu_queue(cpu, QUEUE_BATCH)) * nr_online;
+
+	return slice_of_batch(knobs.batch_slice_ns, p->scx.weight, queued, nr_online);
+}
+
+static __always_inline u64 task_slice(const struct task_struct *p, const struct task_ctx *t,
+				      s32 cpu)
+{
+	if (t->tier == TIER_BATCH)
+		return batch_slice(p, cpu);
+	return slice_of_sleeper(t->tier, t->avg_runtime_ns, knobs.slice_ns);
+}
+
+static __always_inline bool interactive_waits(s32 cpu)
+{
+	return nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)) ||
+	       nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE));
+}
+
+static __always_inline bool batch_overdue(s32 cpu, u64 now)
+{
+	return waits_longer(node_queue(cpu, QUEUE_BATCH), now, knobs.sojourn_thresh_ns) ||
+	       waits_longer(cpu_queue(cpu, QUEUE_BATCH), now, knobs.sojourn_thresh_ns);
+}
+
+/* Batch work yields to waiting interactive work, and to batch work that has waited too long. */
+static __always_inline bool tick_should_preempt(const struct task_ctx *t, s32 cpu, u64 now)
+{
+	u64 on_cpu = time_delta(now, t->started_ns);
+
+	if (t->tier != TIER_BATCH || now < cpu_ctx_of(cpu)->protected_until)
+		return false;
+	if (on_cpu > knobs.preempt_thresh_ns && interactive_waits(cpu))
+		return true;
+	return on_cpu > knobs.sojourn_thresh_ns && batch_overdue(cpu, now);
+}
+
+#endif /* __PANDEMONIUM_SLICES_BPF_H */
