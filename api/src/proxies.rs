@@ -1,0 +1,128 @@
+//! Typed client proxies. The interfaces themselves are documented in
+//! `data/dbus/org.pandemonium.Scheduler1.xml`.
+
+use std::collections::HashMap;
+
+use zbus::{Variant, proxy};
+
+use crate::{LastExit, ProfileRow, Snapshot};
+
+/// State, mode and what the kernel says.
+#[proxy(
+    interface = "org.pandemonium.Scheduler1",
+    default_service = "org.pandemonium.Scheduler1",
+    default_path = "/org/pandemonium/Scheduler1"
+)]
+pub trait Scheduler1 {
+    /// Switches the mode. Returns when the kernel agrees.
+    #[zbus(allow_interactive_auth)]
+    fn set_mode(&self, mode: &str, options: HashMap<&str, Variant<'_>>) -> zbus::Result<()>;
+
+    /// The kernel ended the scheduler.
+    #[zbus(signal)]
+    fn ejected(
+        &self,
+        kind: String,
+        code: i64,
+        reason: String,
+        will_retry: bool,
+        next_retry_usec: u64,
+    ) -> zbus::Result<()>;
+
+    /// One of [`crate::state::ALL`].
+    #[zbus(property)]
+    fn state(&self) -> zbus::Result<String>;
+    /// One sentence on why the state is what it is; empty while running.
+    #[zbus(property)]
+    fn state_reason(&self) -> zbus::Result<String>;
+    /// The mode in effect, one of [`crate::mode::ALL`].
+    #[zbus(property)]
+    fn mode(&self) -> zbus::Result<String>;
+    /// The mode that was asked for last.
+    #[zbus(property)]
+    fn requested_mode(&self) -> zbus::Result<String>;
+    /// The kernel's own state word.
+    #[zbus(property)]
+    fn kernel_state(&self) -> zbus::Result<String>;
+    /// The name of the loaded sched_ext scheduler, whoever loaded it; empty without one.
+    #[zbus(property)]
+    fn kernel_ops(&self) -> zbus::Result<String>;
+    /// Why the kernel last ended the scheduler.
+    #[zbus(property)]
+    fn last_exit(&self) -> zbus::Result<LastExit>;
+    /// Automatic returns since the daemon started.
+    #[zbus(property)]
+    fn restart_count(&self) -> zbus::Result<u32>;
+    /// When the next automatic return is tried, microseconds of CLOCK_REALTIME; 0 for never.
+    #[zbus(property, name = "NextRetryUSec")]
+    fn next_retry_usec(&self) -> zbus::Result<u64>;
+    /// `LIGHT`, `MIXED` or `HEAVY`; empty while not running.
+    #[zbus(property)]
+    fn regime(&self) -> zbus::Result<String>;
+    /// A fork storm is on.
+    #[zbus(property)]
+    fn burst(&self) -> zbus::Result<bool>;
+    /// Batch work has been waiting for seconds.
+    #[zbus(property)]
+    fn longrun(&self) -> zbus::Result<bool>;
+    /// Sentences about things that work less well than they could.
+    #[zbus(property)]
+    fn warnings(&self) -> zbus::Result<Vec<String>>;
+    /// The daemon's version.
+    #[zbus(property(emits_changed_signal = "const"))]
+    fn version(&self) -> zbus::Result<String>;
+    /// [`crate::API_LEVEL`] of the daemon.
+    #[zbus(property(emits_changed_signal = "const"))]
+    fn api_level(&self) -> zbus::Result<u32>;
+}
+
+/// Numbers that change every second.
+#[proxy(
+    interface = "org.pandemonium.Metrics1",
+    default_service = "org.pandemonium.Scheduler1",
+    default_path = "/org/pandemonium/Scheduler1"
+)]
+pub trait Metrics1 {
+    /// Everything known about the last tick.
+    fn get_snapshot(&self) -> zbus::Result<Snapshot>;
+
+    /// 99th percentile of the wake-up latency during the last tick, ns; 0 if unknown.
+    #[zbus(property(emits_changed_signal = "false"), name = "P99Nsec")]
+    fn p99_nsec(&self) -> zbus::Result<u64>;
+    /// The same by tier: batch, interactive, latency-critical.
+    #[zbus(property(emits_changed_signal = "false"), name = "P99ByTierNsec")]
+    fn p99_by_tier_nsec(&self) -> zbus::Result<(u64, u64, u64)>;
+    /// When the last tick ended, microseconds of CLOCK_REALTIME; 0 before the first.
+    #[zbus(property(emits_changed_signal = "false"), name = "SampledUSec")]
+    fn sampled_usec(&self) -> zbus::Result<u64>;
+}
+
+/// What was learned about programs.
+#[proxy(
+    interface = "org.pandemonium.Processes1",
+    default_service = "org.pandemonium.Scheduler1",
+    default_path = "/org/pandemonium/Scheduler1"
+)]
+pub trait Processes1 {
+    /// A page of the learned programs, the number of matches, and the generation they belong to.
+    #[zbus(allow_interactive_auth)]
+    fn list(
+        &self,
+        offset: u32,
+        limit: u32,
+        filter: HashMap<&str, Variant<'_>>,
+    ) -> zbus::Result<(Vec<ProfileRow>, u32, u64)>;
+
+    /// Learned programs.
+    #[zbus(property)]
+    fn count(&self) -> zbus::Result<u32>;
+    /// Those whose tier is sure enough to be used.
+    #[zbus(property)]
+    fn confident_count(&self) -> zbus::Result<u32>;
+    /// The most that are kept.
+    #[zbus(property(emits_changed_signal = "const"))]
+    fn capacity(&self) -> zbus::Result<u32>;
+    /// Grows when the list has changed.
+    #[zbus(property)]
+    fn generation(&self) -> zbus::Result<u64>;
+}
