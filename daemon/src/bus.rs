@@ -1,0 +1,274 @@
+//! The daemon on the bus: one name, one object, and a signal for every change.
+
+pub mod authority;
+mod metrics;
+mod processes;
+mod scheduler;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::time::Duration;
+
+use pandemonium_api::{
+    BUS_NAME, BusError, OBJECT_PATH, PROCESSES_INTERFACE, Refusal, SCHEDULER_INTERFACE,
+};
+use tokio::sync::{mpsc, oneshot, watch};
+use zbus::names::InterfaceName;
+use zbus::object_server::SignalEmitter;
+use zbus::{Connection, Variant, connection, fdo};
+
+use crate::daemon::{Command, Request};
+use crate::failure::{Failure, exit_code};
+use crate::status::Status;
+use authority::{Authority, Permit};
+
+/// Between two attempts to come back to a bus that went away.
+const RECONNECT: Duration = Duration::from_secs(1);
+
+/// Which bus to be on.
+#[derive(Clone, Debug)]
+pub enum Where {
+    /// The system's, as a service.
+    System,
+    /// The user's, for a demo.
+    Session,
+    /// Any other, for tests.
+    Address(String),
+}
+
+/// The daemon's side of the bus.
+#[derive(Clone)]
+pub struct Bus {
+    at: Where,
+    status: watch::Receiver<Status>,
+    requests: Requests,
+    authority: Authority,
+}
+
+/// Where requests go.
+#[derive(Clone)]
+pub struct Requests(pub mpsc::Sender<Request>);
+
+impl Requests {
+    /// Hands a permitted request to the loop and waits until it is done.
+    async fn send(&self, permit: Permit, command: Command) -> Result<(), Refusal> {
+        let (reply, done) = oneshot::channel();
+        let request = Request {
+            permit,
+            command,
+            reply,
+        };
+        self.0
+            .try_send(request)
+            .map_err(|_| BusError::Busy.because("Too many requests are waiting; try again."))?;
+        done.await
+            .unwrap_or_else(|_| Err(BusError::Busy.because("The daemon is leaving.")))
+    }
+}
+
+impl Bus {
+    /// Nothing is connected yet.
+    pub fn new(at: Where, status: watch::Receiver<Status>, requests: Requests) -> Bus {
+        Bus {
+            at,
+            status,
+            requests,
+            authority: Authority::default(),
+        }
+    }
+
+    /// Connects, serves the object and takes the name.
+    pub async fn connect(&self) -> Result<Connection, Failure> {
+        self.serve().await.map_err(|error| self.explain(&error))
+    }
+
+    /// Announces changes, and comes back when the bus goes away.
+    pub async fn keep(self, mut connection: Connection) {
+        loop {
+            tokio::select! {
+                () = announce(&connection, self.status.clone()) => return,
+                () = connection.closed() => {}
+            }
+            log::warn!("the bus is gone; scheduling goes on");
+            connection = loop {
+                tokio::time::sleep(RECONNECT).await;
+                match self.serve().await {
+                    Ok(connection) => break connection,
+                    Err(error) => log::debug!("the bus is still gone: {error}"),
+                }
+            };
+            log::info!("back on the bus");
+        }
+    }
+
+    async fn serve(&self) -> zbus::Result<Connection> {
+        let builder = match &self.at {
+            Where::System => connection::Builder::system(),
+            Where::Session => connection::Builder::session(),
+            Where::Address(address) => connection::Builder::address(address.as_str()),
+        };
+        let scheduler = scheduler::Scheduler {
+            status: self.status.clone(),
+            requests: self.requests.clone(),
+            authority: self.authority.clone(),
+        };
+        let processes = processes::Processes {
+            status: self.status.clone(),
+            authority: self.authority.clone(),
+        };
+        builder
+            .serve_at(OBJECT_PATH, scheduler)
+            .serve_at(
+                OBJECT_PATH,
+                metrics::Metrics {
+                    status: self.status.clone(),
+                },
+            )
+            .serve_at(OBJECT_PATH, processes)
+            .name(BUS_NAME)
+            // Both are on by default, and would let a second daemon push this one aside.
+            .allow_name_replacements(false)
+            .replace_existing_names(false)
+            .build()
+            .await
+    }
+
+    fn explain(&self, error: &zbus::Error) -> Failure {
+        let bus = match &self.at {
+            Where::System => "the system bus".to_owned(),
+            Where::Session => "the session bus".to_owned(),
+            Where::Address(address) => format!("the bus at {address}"),
+        };
+        match error {
+            zbus::Error::NameTaken => Failure::new(
+                exit_code::BUS,
+                format!(
+                    "{BUS_NAME} is taken on {bus}; another pandemoniumd runs, stop that first."
+                ),
+            ),
+            zbus::Error::FDO(error) if matches!(**error, fdo::Error::AccessDenied(_)) => {
+                Failure::new(
+                    exit_code::PERMISSION,
+                    format!(
+                        "Not allowed to own {BUS_NAME} on {bus}; run pandemoniumd as the user the \
+                         D-Bus policy names, or use --no-bus."
+                    ),
+                )
+            }
+            error => Failure::new(
+                exit_code::BUS,
+                format!("Cannot connect to {bus} ({error}); start D-Bus, or use --no-bus."),
+            ),
+        }
+    }
+}
+
+/// One `PropertiesChanged` for all that changed at once, and `Ejected` after it.
+async fn announce(connection: &Connection, mut status: watch::Receiver<Status>) {
+    let Ok(emitter) = SignalEmitter::new(connection, OBJECT_PATH) else {
+        return;
+    };
+    let mut shown = status.borrow_and_update().clone();
+    while status.changed().await.is_ok() {
+        let now = status.borrow_and_update().clone();
+        if let Err(error) = announce_change(&emitter, &shown, &now).await {
+            log::debug!("a change was not announced: {error}");
+        }
+        shown = now;
+    }
+}
+
+async fn announce_change(
+    emitter: &SignalEmitter<'_>,
+    before: &Status,
+    now: &Status,
+) -> zbus::Result<()> {
+    let list = scheduler::properties;
+    changed(emitter, SCHEDULER_INTERFACE, list(before), list(now)).await?;
+    let list = processes::properties;
+    changed(emitter, PROCESSES_INTERFACE, list(before), list(now)).await?;
+    if now.ejections != before.ejections {
+        let exit = &now.last_exit;
+        let will_retry = now.next_retry_usec != 0;
+        let next = now.next_retry_usec;
+        scheduler::Scheduler::ejected(
+            emitter,
+            &exit.kind,
+            exit.code,
+            &exit.reason,
+            will_retry,
+            next,
+        )
+        .await?;
+    }
+    Ok(())
+}
+
+async fn changed(
+    emitter: &SignalEmitter<'_>,
+    interface: &'static str,
+    before: Vec<(&'static str, Variant<'static>)>,
+    now: Vec<(&'static str, Variant<'static>)>,
+) -> zbus::Result<()> {
+    let changed: HashMap<_, _> = now
+        .into_iter()
+        .zip(before)
+        .filter(|(now, before)| now != before)
+        .map(|(now, _)| now)
+        .collect();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let interface = InterfaceName::from_static_str(interface)?;
+    fdo::Properties::properties_changed(emitter, interface, changed, Cow::Borrowed(&[])).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names of the announced properties of an interface, as the interface file has them.
+    fn announced_in_file(interface: &str) -> Vec<String> {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../data/dbus/org.pandemonium.Scheduler1.xml"
+        );
+        let text = std::fs::read_to_string(path).expect("readable");
+        let options = roxmltree::ParsingOptions {
+            allow_dtd: true,
+            ..Default::default()
+        };
+        let document = roxmltree::Document::parse_with_options(&text, options).expect("valid");
+        let is_announced = |node: &roxmltree::Node<'_, '_>| {
+            node.has_tag_name("property") && !node.children().any(|n| n.has_tag_name("annotation"))
+        };
+        let mut names: Vec<_> = document
+            .descendants()
+            .filter(|node| node.has_tag_name("interface"))
+            .filter(|node| node.attribute("name") == Some(interface))
+            .flat_map(|node| node.children().filter(is_announced).collect::<Vec<_>>())
+            .filter_map(|node| node.attribute("name").map(str::to_owned))
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    fn sorted(properties: Vec<(&'static str, Variant<'static>)>) -> Vec<&'static str> {
+        let mut names: Vec<_> = properties.into_iter().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn what_the_interface_file_promises_to_announce_is_announced() {
+        let status = Status::default();
+        assert_eq!(
+            sorted(scheduler::properties(&status)),
+            announced_in_file(SCHEDULER_INTERFACE)
+        );
+        assert_eq!(
+            sorted(processes::properties(&status)),
+            announced_in_file(PROCESSES_INTERFACE)
+        );
+    }
+}

@@ -1,0 +1,60 @@
+//! The end: when there is nothing left to do, and how to go.
+
+use std::io;
+use std::time::Duration;
+
+use pandemonium_policy::Mode;
+
+use super::Daemon;
+use super::lifecycle::SYSRQ;
+use crate::failure::{Failure, exit_code};
+use crate::status::State;
+
+/// How long the last save may hold up the end of the daemon.
+const LAST_SAVE: Duration = Duration::from_millis(1_500);
+
+impl Daemon {
+    /// Without a bus nobody can ask for a mode, so there is no use in staying when nothing will
+    /// happen by itself.
+    pub(super) fn is_pointless(&self) -> Option<Result<(), Failure>> {
+        if !self.is_alone || self.retry_at.is_some() || self.status.requested == Mode::Off {
+            return None;
+        }
+        let sentence = self.status.reason.clone();
+        match self.status.state {
+            State::Running | State::Starting => None,
+            // The administrator wished it away with SysRq-S, which is no failure.
+            State::Ejected if self.status.last_exit.kind == SYSRQ => Some(Ok(())),
+            State::Conflict => Some(Err(Failure::new(exit_code::FOREIGN, sentence))),
+            State::Unsupported => Some(Err(Failure::new(exit_code::UNSUPPORTED, sentence))),
+            State::Stopped | State::Ejected => Some(Err(Failure::new(exit_code::OTHER, sentence))),
+        }
+    }
+
+    /// Gives the CPUs back to the kernel's scheduler, saves, and says so.
+    pub(super) async fn leave(&mut self) {
+        self.notifier.stopping();
+        self.drain_observations();
+        self.engine.detach();
+        self.previous = None;
+        self.settle(State::Stopped, "The daemon is leaving.");
+        match tokio::time::timeout(LAST_SAVE, self.save()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => log::warn!("The learned profiles were not saved: {error}."),
+            Err(_) => log::warn!("The learned profiles were not saved in time."),
+        }
+        log::info!("left; the kernel's own scheduler runs");
+    }
+
+    async fn save(&mut self) -> io::Result<()> {
+        if let Some(saving) = self.saving.take() {
+            // Two writers would be in each other's way; how the earlier one ended no longer matters.
+            let _ = saving.await;
+        }
+        if self.profiles.generation() == self.loaded_generation {
+            return Ok(());
+        }
+        let (store, profiles) = (self.store.clone(), self.profiles.clone());
+        tokio::task::spawn_blocking(move || store.save(&profiles)).await?
+    }
+}

@@ -1,0 +1,147 @@
+//! One tick: read, decide, write, learn, publish.
+
+use std::io::Write;
+
+use pandemonium_api::{BusError, Refusal, telemetry_line};
+use pandemonium_policy::{Knobs, Limits, Mode, Reading, Sample};
+
+use super::{Daemon, LEARNED_TICKS, SAVE_TICKS};
+use crate::clock;
+use crate::status::{Learned, State, snapshot};
+
+impl Daemon {
+    /// A round of the control loop. Feeding the watchdog here and nowhere else means that systemd
+    /// ends a daemon that its own scheduler starves.
+    pub(super) fn tick(&mut self) {
+        self.notifier.watchdog();
+        self.ticks += 1;
+        let has_slept = self.suspend.step(clock::boottime(), clock::monotonic());
+        self.check_exit();
+        if self.status.state == State::Running {
+            self.sample(has_slept);
+            self.drain_observations();
+        } else {
+            self.look_around();
+        }
+        if self.ticks.is_multiple_of(LEARNED_TICKS) {
+            self.refresh_learned();
+        }
+        if self.ticks.is_multiple_of(SAVE_TICKS) {
+            self.save_in_background();
+        }
+        self.publish();
+        if self.has_telemetry {
+            // A closed pipe must not end the scheduler.
+            let _ = writeln!(
+                std::io::stdout(),
+                "{}",
+                telemetry_line(&self.status.snapshot)
+            );
+        }
+    }
+
+    fn sample(&mut self, has_slept: bool) {
+        let Some(reading) = self.read() else { return };
+        if has_slept {
+            log::debug!("the machine slept, this window says nothing");
+            self.control.discard_window();
+        }
+        self.follow_hotplug(&reading);
+        let previous = self.previous.take().unwrap_or_else(|| reading.clone());
+        let sample = Sample::between(&previous, &reading);
+        let decision = self.control.step(self.status.requested, &sample);
+        log::trace!(
+            "idle {} permille, {}",
+            sample.idle_permille,
+            decision.reason
+        );
+        if decision.knobs != self.knobs && self.write_knobs(decision.knobs).is_ok() {
+            log::debug!("{}: {:?}", decision.reason, decision.knobs);
+        }
+        self.totals = reading.counters;
+        self.previous = Some(reading);
+        if !has_slept {
+            let effective = pandemonium_policy::Decision {
+                knobs: self.knobs,
+                ..decision
+            };
+            self.status.snapshot = snapshot(&sample, &self.totals, &effective);
+        }
+    }
+
+    fn read(&mut self) -> Option<Reading> {
+        let read = self.engine.kernel()?.read();
+        match read {
+            Ok(reading) => {
+                self.is_reading_broken = false;
+                Some(reading)
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut self.is_reading_broken, true) {
+                    log::warn!("The counters cannot be read, so the knobs stay: {error:#}.");
+                }
+                None
+            }
+        }
+    }
+
+    fn follow_hotplug(&mut self, reading: &Reading) {
+        let nr_cpus = reading.nr_online;
+        if !self.is_cpu_count_fixed && nr_cpus > 0 && nr_cpus != self.limits.nr_cpus {
+            log::info!("{nr_cpus} CPUs are online");
+            self.limits = Limits::for_cpus(nr_cpus);
+            self.control.set_limits(self.limits);
+        }
+    }
+
+    /// Switches between adaptive and BPF mode while attached, without loading anything.
+    pub(super) fn apply_mode(&mut self) -> Result<(), Refusal> {
+        let knobs = match self.status.requested {
+            Mode::Adaptive => self.control.knobs(),
+            Mode::Bpf | Mode::Off => Knobs::default(),
+        };
+        self.write_knobs(knobs)
+            .map_err(|error| BusError::LoadFailed.because(format!("The knobs stay: {error:#}.")))
+    }
+
+    fn write_knobs(&mut self, knobs: Knobs) -> anyhow::Result<()> {
+        let Some(kernel) = self.engine.kernel() else {
+            return Ok(());
+        };
+        let written = kernel.write_knobs(&knobs);
+        match &written {
+            Ok(()) => self.knobs = knobs,
+            Err(error) => log::warn!("The knobs cannot be written: {error:#}."),
+        }
+        written
+    }
+
+    pub(super) fn drain_observations(&mut self) {
+        let profiles = &mut self.profiles;
+        if let Some(kernel) = self.engine.kernel() {
+            kernel.drain_observations(&mut |observation| profiles.learn(&observation));
+        }
+    }
+
+    pub(super) fn refresh_learned(&mut self) {
+        let shown = &self.status.learned;
+        let is_new = shown.generation != self.profiles.generation()
+            || shown.profiles.len() != self.profiles.len();
+        if is_new {
+            self.status.learned = Learned::of(&self.profiles);
+        }
+    }
+
+    /// A save now and then, so that a crash costs minutes of learning and not days.
+    fn save_in_background(&mut self) {
+        let is_busy = self
+            .saving
+            .as_ref()
+            .is_some_and(|saving| !saving.is_finished());
+        if is_busy || self.profiles.generation() == self.loaded_generation {
+            return;
+        }
+        let (store, profiles) = (self.store.clone(), self.profiles.clone());
+        self.saving = Some(tokio::task::spawn_blocking(move || store.save(&profiles)));
+    }
+}

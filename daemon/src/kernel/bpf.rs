@@ -1,0 +1,380 @@
+//! The real kernel: loads the scheduler, attaches it, and hears when the kernel ended it.
+
+use super::bpf_consts::KernelConsts;
+use super::maps::{self, Record};
+use super::{AttachError, Exit, Kernel, KernelStatus};
+use crate::clock;
+use anyhow::{Context, Result};
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{ErrorKind, Link, OpenObject, PrintLevel, RingBuffer, RingBufferBuilder};
+use pandemonium_policy::knobs::Knobs;
+use pandemonium_policy::limits::Limits;
+use pandemonium_policy::profile::Observation;
+use pandemonium_policy::sample::Reading;
+use pandemonium_policy::topology::Topology;
+use std::fs;
+use std::mem::MaybeUninit;
+use std::os::fd::RawFd;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+#[allow(
+    missing_docs,
+    clippy::all,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used
+)]
+pub(super) mod skel {
+    include!(concat!(env!("OUT_DIR"), "/bpf_skel.rs"));
+}
+use skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel};
+
+const SCHED_EXT: &str = "/sys/kernel/sched_ext";
+/// Flags of our ops, by name; those the running kernel lacks are left out.
+const OPS_FLAGS: &[&str] = &["SCX_OPS_ENQ_EXITING", "SCX_OPS_ENQ_MIGRATION_DISABLED"];
+
+/// What libbpf last complained about: its error codes alone rarely say what is wrong.
+static COMPLAINT: Mutex<String> = Mutex::new(String::new());
+
+fn keep_complaint(level: PrintLevel, text: String) {
+    if level == PrintLevel::Warn {
+        let mut complaint = COMPLAINT.lock().unwrap_or_else(PoisonError::into_inner);
+        // The first complaint names the cause; the ones after it only pass it on.
+        if complaint.is_empty() {
+            complaint.push_str(text.trim());
+        }
+    }
+}
+
+type Records = Arc<Mutex<Vec<Record>>>;
+
+struct Loaded {
+    // Order matters: the link must go first, so that nothing is freed under a running scheduler.
+    _link: Link,
+    ring: RingBuffer<'static>,
+    records: Records,
+    skel: BpfSkel<'static>,
+    consts: KernelConsts,
+}
+
+/// The scheduler on the machine's own kernel.
+pub struct BpfKernel {
+    topology: Topology,
+    loaded: Option<Loaded>,
+    exit: Option<Exit>,
+    observations: Vec<Observation>,
+}
+
+impl BpfKernel {
+    /// Nothing is loaded until [`Kernel::attach`].
+    pub fn new(topology: Topology) -> BpfKernel {
+        libbpf_rs::set_print(Some((PrintLevel::Warn, keep_complaint)));
+        BpfKernel {
+            topology,
+            loaded: None,
+            exit: None,
+            observations: Vec::new(),
+        }
+    }
+
+    /// Empties the ring buffer; an exit record turns into `self.exit`.
+    fn drain(&mut self) {
+        let Some(loaded) = &mut self.loaded else {
+            return;
+        };
+        if loaded.ring.consume().is_err() {
+            return;
+        }
+        let records = std::mem::take(
+            &mut *loaded
+                .records
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        let mut ended = false;
+        for record in records {
+            match record {
+                Record::Observation(observation) => self.observations.push(observation),
+                Record::Exit => ended = true,
+            }
+        }
+        if ended {
+            self.exit = maps::read_exit(&loaded.skel).map(|(kind, code, reason, message)| {
+                exit_of(&loaded.consts, kind, code, reason, message)
+            });
+        }
+    }
+}
+
+impl Kernel for BpfKernel {
+    fn attach(&mut self, limits: &Limits, knobs: &Knobs) -> Result<(), AttachError> {
+        self.detach();
+        self.exit = None;
+        check_kernel()?;
+        COMPLAINT
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+        let consts =
+            KernelConsts::read().map_err(|e| AttachError::Unsupported(format!("{e:#}")))?;
+        if let [first, ..] = consts.unusable() {
+            return Err(AttachError::Unsupported(format!(
+                "its type information is incomplete: {first} cannot be called, a defect of this \
+                 kernel build"
+            )));
+        }
+        self.loaded = Some(load(&self.topology, limits, knobs, consts).map_err(attach_error)?);
+        Ok(())
+    }
+
+    fn detach(&mut self) {
+        self.drain();
+        self.loaded = None;
+    }
+
+    fn is_attached(&self) -> bool {
+        self.loaded.is_some() && self.exit.is_none()
+    }
+
+    fn read(&mut self) -> Result<Reading> {
+        let loaded = self
+            .loaded
+            .as_ref()
+            .context("the scheduler is not loaded")?;
+        let mut reading = maps::read(&loaded.skel, self.topology.nr_nodes() as usize)?;
+        reading.at_ns = u64::try_from(clock::monotonic().as_nanos()).unwrap_or(u64::MAX);
+        let (idle_ns, nr_online) = idle_time(&fs::read_to_string("/proc/stat")?)?;
+        reading.idle_ns = idle_ns;
+        reading.nr_online = nr_online;
+        Ok(reading)
+    }
+
+    fn write_knobs(&mut self, knobs: &Knobs) -> Result<()> {
+        let loaded = self
+            .loaded
+            .as_mut()
+            .context("the scheduler is not loaded")?;
+        maps::write_knobs(&mut loaded.skel, knobs)
+    }
+
+    fn drain_observations(&mut self, sink: &mut dyn FnMut(Observation)) {
+        self.drain();
+        self.observations.drain(..).for_each(sink);
+    }
+
+    fn exit(&mut self) -> Option<Exit> {
+        self.drain();
+        let exit = self.exit.take()?;
+        self.loaded = None;
+        Some(exit)
+    }
+
+    fn event_fd(&self) -> Option<RawFd> {
+        self.loaded.as_ref().map(|loaded| loaded.ring.epoll_fd())
+    }
+
+    fn status(&self) -> KernelStatus {
+        let read = |file: &str| {
+            fs::read_to_string(Path::new(SCHED_EXT).join(file)).map(|s| s.trim().to_owned())
+        };
+        KernelStatus {
+            state: read("state").unwrap_or_else(|_| "unavailable".into()),
+            ops: read("root/ops").unwrap_or_default(),
+            enable_seq: read("enable_seq")
+                .ok()
+                .and_then(|s| s.parse().ok())
+                .unwrap_or(0),
+        }
+    }
+}
+
+fn check_kernel() -> Result<(), AttachError> {
+    if !Path::new(SCHED_EXT).exists() {
+        return Err(AttachError::Unsupported(
+            "it has no /sys/kernel/sched_ext".into(),
+        ));
+    }
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        return Err(AttachError::Unsupported(
+            "it has no type information: CONFIG_DEBUG_INFO_BTF=y is missing".into(),
+        ));
+    }
+    match foreign_ops() {
+        Some(ops) => Err(AttachError::Foreign(ops)),
+        None => Ok(()),
+    }
+}
+
+/// The scheduler that is loaded already, if any.
+fn foreign_ops() -> Option<String> {
+    let ops = fs::read_to_string(Path::new(SCHED_EXT).join("root/ops")).ok()?;
+    let ops = ops.trim();
+    (!ops.is_empty()).then(|| ops.to_owned())
+}
+
+fn load(
+    topology: &Topology,
+    limits: &Limits,
+    knobs: &Knobs,
+    consts: KernelConsts,
+) -> Result<Loaded> {
+    // The skeleton borrows this for its whole life; it is one pointer in size and loads are rare.
+    let storage: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
+    let mut open = BpfSkelBuilder::default().open(storage)?;
+    maps::write_constants(&mut open, topology, limits)?;
+    fill_constants(&mut open, &consts)?;
+    if let Some(data) = open.maps.data_knobs_data.as_deref_mut() {
+        data.knobs = maps::knobs_of(knobs);
+    }
+    prepare_ops(&mut open, &consts)?;
+    let mut skel = open.load()?;
+    let records = Records::default();
+    let ring = ring_of(&skel, &records)?;
+    if needs_switch_drain(&consts) {
+        let drain = skel.progs.drain_on_switch.attach()?;
+        skel.links.drain_on_switch = Some(drain);
+    }
+    let link = skel.maps.pandemonium.attach_struct_ops()?;
+    Ok(Loaded {
+        _link: link,
+        ring,
+        records,
+        skel,
+        consts,
+    })
+}
+
+fn fill_constants(open: &mut OpenBpfSkel<'_>, consts: &KernelConsts) -> Result<()> {
+    let rodata = open
+        .maps
+        .rodata_data
+        .as_deref_mut()
+        .context("read-only data is not mapped")?;
+    let len = size_of_val(rodata);
+    // SAFETY: the mapped section as bytes, with no other reference to it alive.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(std::ptr::from_mut(rodata).cast(), len) };
+    consts.fill(open.open_object(), bytes)
+}
+
+/// From 6.19 to 7.0 only the tracepoint tells when a higher class takes a CPU.
+fn needs_switch_drain(consts: &KernelConsts) -> bool {
+    consts.has_reenqueue_anywhere() && consts.get("SCX_ENQ_IMMED") == 0
+}
+
+/// Makes the callbacks and flags those of the running kernel.
+fn prepare_ops(open: &mut OpenBpfSkel<'_>, consts: &KernelConsts) -> Result<()> {
+    // The headers' own probe needs the function tracer, which not every kernel has.
+    open.progs.scx_lib_init_probe.set_autoload(false);
+    open.progs
+        .drain_on_switch
+        .set_autoload(needs_switch_drain(consts));
+    if consts.has_reenqueue_anywhere() {
+        open.progs.pandemonium_cpu_release.set_autoload(false);
+        open.struct_ops.pandemonium_mut().cpu_release = std::ptr::null_mut();
+    }
+    let ops = open.struct_ops.pandemonium_mut();
+    ops.flags = OPS_FLAGS
+        .iter()
+        .fold(0, |flags, name| flags | consts.get(name));
+    ops.hotplug_seq = fs::read_to_string(Path::new(SCHED_EXT).join("hotplug_seq"))
+        .context("reading the hotplug sequence number")?
+        .trim()
+        .parse()?;
+    Ok(())
+}
+
+fn ring_of(skel: &BpfSkel<'_>, records: &Records) -> Result<RingBuffer<'static>> {
+    let sink = Arc::clone(records);
+    let mut builder = RingBufferBuilder::new();
+    builder.add(&skel.maps.records, move |bytes| {
+        if let Some(record) = maps::decode(bytes) {
+            sink.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(record);
+        }
+        0
+    })?;
+    Ok(builder.build()?)
+}
+
+fn attach_error(error: anyhow::Error) -> AttachError {
+    if let Some(ops) = foreign_ops() {
+        return AttachError::Foreign(ops);
+    }
+    let complaint = COMPLAINT
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
+    let denied = error
+        .downcast_ref::<libbpf_rs::Error>()
+        .is_some_and(|e| e.kind() == ErrorKind::PermissionDenied);
+    if denied {
+        return AttachError::Permission(
+            complaint
+                .lines()
+                .next()
+                .unwrap_or("the kernel refused")
+                .to_owned(),
+        );
+    }
+    let detail = complaint.lines().next().unwrap_or_default();
+    AttachError::Load(if detail.is_empty() {
+        format!("{error:#}")
+    } else {
+        format!("{error:#} ({detail})")
+    })
+}
+
+/// Exit kinds by the kernel's own names: `unreg`, `sysrq`, `error_stall` and so on.
+fn exit_of(consts: &KernelConsts, kind: u64, code: i64, reason: String, message: String) -> Exit {
+    let name = consts.exit_kind_name(kind).map_or_else(
+        || format!("unknown_{kind}"),
+        |name| name["SCX_EXIT_".len()..].to_lowercase(),
+    );
+    // Everything from SCX_EXIT_ERROR on went wrong; below it somebody asked.
+    let is_error = kind >= consts.get("SCX_EXIT_ERROR").max(1);
+    let wants_restart = code as u64 & consts.get("SCX_ECODE_ACT_RESTART") != 0;
+    Exit {
+        kind: name,
+        code,
+        reason,
+        message,
+        retry: is_error || wants_restart,
+    }
+}
+
+/// Idle time summed over the CPUs (idle and waiting for I/O, in ticks of 10 ms) and their number.
+fn idle_time(stat: &str) -> Result<(u64, u32)> {
+    const TICK_NS: u64 = 10_000_000;
+    let (mut idle_ticks, mut nr_cpus) = (0, 0);
+    for line in stat.lines() {
+        let mut words = line.split_ascii_whitespace();
+        let is_cpu = words
+            .next()
+            .and_then(|word| word.strip_prefix("cpu"))
+            .is_some_and(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit()));
+        if is_cpu {
+            nr_cpus += 1;
+            idle_ticks += words
+                .skip(3)
+                .take(2)
+                .filter_map(|n| n.parse::<u64>().ok())
+                .sum::<u64>();
+        }
+    }
+    anyhow::ensure!(nr_cpus > 0, "/proc/stat lists no CPU");
+    Ok((idle_ticks * TICK_NS, nr_cpus))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::idle_time;
+
+    #[test]
+    fn idle_time_is_summed_over_online_cpus_only() {
+        let stat = "cpu  1 2 3 100 50 0\ncpu0 1 1 1 60 20 0\ncpu3 0 1 2 40 30 0\nintr 5\n";
+        assert_eq!(idle_time(stat).unwrap(), (150 * 10_000_000, 2));
+        assert!(idle_time("intr 5\n").is_err());
+    }
+}

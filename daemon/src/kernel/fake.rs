@@ -1,0 +1,294 @@
+//! A kernel that follows a script, for tests and the demo.
+//!
+//! Time is counted in reads, so the same script always gives the same numbers. The file is read again
+//! when it is replaced, and starts over at its first step: that is how a test or a demo steers a
+//! running daemon.
+
+use std::cell::{Cell, RefCell};
+use std::fs;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use pandemonium_policy::{Knobs, Limits, Observation, Reading};
+
+use super::script::{Outcome, Script, Seen, Stage, play};
+use super::{AttachError, Exit, Kernel, KernelStatus, OPS_NAME};
+
+/// Which version of the script file was read: inode, size, mtime.
+type Version = (u64, u64, i64);
+
+/// The scripted kernel.
+pub struct ScriptedKernel {
+    path: PathBuf,
+    stage: RefCell<Stage>,
+    version: Cell<Option<Version>>,
+    attached: bool,
+    enable_seq: u64,
+    reading: Reading,
+    observed: Vec<Seen>,
+    exit: Option<Exit>,
+    bell: UnixStream,
+    listener: UnixStream,
+}
+
+impl ScriptedKernel {
+    /// Reads the script.
+    pub fn open(path: &Path) -> anyhow::Result<ScriptedKernel> {
+        let version = version_of(path);
+        let script = parse(path)?;
+        let (bell, listener) = UnixStream::pair().context("cannot make the event channel")?;
+        bell.set_nonblocking(true)?;
+        listener.set_nonblocking(true)?;
+        Ok(ScriptedKernel {
+            path: path.to_owned(),
+            stage: RefCell::new(Stage::new(script)),
+            version: Cell::new(version),
+            attached: false,
+            enable_seq: 0,
+            reading: Reading::default(),
+            observed: Vec::new(),
+            exit: None,
+            bell,
+            listener,
+        })
+    }
+
+    /// CPUs of the pretended machine.
+    pub fn nr_cpus(&self) -> u32 {
+        self.stage.borrow().script.nr_cpus.max(1)
+    }
+
+    /// Real time between two ticks, and real time that stands for one back-off second.
+    pub fn pace(&self) -> (Duration, Duration) {
+        let script = &self.stage.borrow().script;
+        (
+            Duration::from_millis(script.tick_ms.max(1)),
+            Duration::from_millis(script.backoff_ms),
+        )
+    }
+
+    fn refresh(&self) {
+        let version = version_of(&self.path);
+        if version.is_none() || version == self.version.replace(version) {
+            return;
+        }
+        match parse(&self.path) {
+            Ok(script) => *self.stage.borrow_mut() = Stage::new(script),
+            Err(error) => log::warn!("the script is left as it was: {error:#}"),
+        }
+    }
+
+    fn end(&mut self, exit: Exit) {
+        self.attached = false;
+        self.exit = Some(exit);
+        // A full channel is readable already, which is all that is wanted.
+        let _ = self.bell.write(&[0]);
+    }
+}
+
+impl Kernel for ScriptedKernel {
+    fn attach(&mut self, _limits: &Limits, _knobs: &Knobs) -> Result<(), AttachError> {
+        self.refresh();
+        let (outcome, foreign, unsupported, delay_ms) = {
+            let mut stage = self.stage.borrow_mut();
+            stage.attempts += 1;
+            let script = &stage.script;
+            let outcome = script
+                .attach
+                .get(stage.attempts - 1)
+                .copied()
+                .unwrap_or(Outcome::Ok);
+            (
+                outcome,
+                script.foreign.clone(),
+                script.unsupported,
+                script.attach_ms,
+            )
+        };
+        std::thread::sleep(Duration::from_millis(delay_ms));
+        if unsupported {
+            return Err(AttachError::Unsupported(
+                "/sys/kernel/sched_ext is missing".into(),
+            ));
+        }
+        if let Some(name) = foreign {
+            return Err(AttachError::Foreign(name));
+        }
+        match outcome {
+            Outcome::Load => return Err(AttachError::Load("the verifier said no".into())),
+            Outcome::Permission => return Err(AttachError::Permission("EPERM".into())),
+            Outcome::Ok => {}
+        }
+        self.attached = true;
+        self.enable_seq += 1;
+        self.reading = Reading {
+            at_ns: self.reading.at_ns,
+            ..Reading::default()
+        };
+        Ok(())
+    }
+
+    fn detach(&mut self) {
+        self.attached = false;
+    }
+
+    fn is_attached(&self) -> bool {
+        self.attached
+    }
+
+    fn read(&mut self) -> anyhow::Result<Reading> {
+        self.refresh();
+        let (step, is_first_tick, nr_cpus) = self.stage.borrow_mut().advance();
+        if let (true, Some(exit)) = (is_first_tick, &step.exit) {
+            self.end(Exit {
+                kind: exit.kind.clone(),
+                code: exit.code,
+                reason: exit.reason.clone(),
+                message: exit.message.clone(),
+                retry: exit.retry,
+            });
+        }
+        if step.read_error {
+            bail!("the script says that reading fails");
+        }
+        play(&mut self.reading, &step, nr_cpus);
+        self.observed.extend(step.observe);
+        Ok(self.reading.clone())
+    }
+
+    fn write_knobs(&mut self, _knobs: &Knobs) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    fn drain_observations(&mut self, sink: &mut dyn FnMut(Observation)) {
+        for seen in self.observed.drain(..) {
+            let mut comm = [0; 16];
+            let bytes = seen.comm.as_bytes();
+            let length = bytes.len().min(15);
+            comm[..length].copy_from_slice(&bytes[..length]);
+            sink(Observation {
+                comm,
+                tier: seen.tier,
+                avg_runtime_ns: seen.avg_us * 1_000,
+                runtime_dev_ns: seen.avg_us * 100,
+                wakeup_freq: 20,
+                csw_rate: 20,
+                lat_cri: 16,
+                exited: true,
+            });
+        }
+    }
+
+    fn exit(&mut self) -> Option<Exit> {
+        let mut rung = [0; 16];
+        while matches!(self.listener.read(&mut rung), Ok(1..)) {}
+        self.exit.take()
+    }
+
+    fn event_fd(&self) -> Option<RawFd> {
+        Some(self.listener.as_raw_fd())
+    }
+
+    fn status(&self) -> KernelStatus {
+        self.refresh();
+        let stage = self.stage.borrow();
+        let (state, ops) = match &stage.script.foreign {
+            _ if stage.script.unsupported => ("unavailable", ""),
+            _ if self.attached => ("enabled", OPS_NAME),
+            Some(name) => ("enabled", name.as_str()),
+            None => ("disabled", ""),
+        };
+        KernelStatus {
+            state: state.to_owned(),
+            ops: ops.to_owned(),
+            enable_seq: self.enable_seq,
+        }
+    }
+}
+
+fn version_of(path: &Path) -> Option<Version> {
+    let meta = fs::metadata(path).ok()?;
+    Some((meta.ino(), meta.size(), meta.mtime_nsec()))
+}
+
+fn parse(path: &Path) -> anyhow::Result<Script> {
+    let text = fs::read_to_string(path)
+        .with_context(|| format!("cannot read the script {}", path.display()))?;
+    toml::from_str(&text).with_context(|| format!("the script {} is not valid", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scripted(text: &str) -> (tempfile::TempDir, ScriptedKernel) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("script.toml");
+        fs::write(&path, text).expect("a script");
+        let kernel = ScriptedKernel::open(&path).expect("a valid script");
+        (dir, kernel)
+    }
+
+    fn attach(kernel: &mut ScriptedKernel) -> Result<(), AttachError> {
+        kernel.attach(&Limits::for_cpus(4), &Knobs::default())
+    }
+
+    #[test]
+    fn the_same_script_gives_the_same_readings() {
+        let text = "[[step]]\nticks = 2\nidle_permille = 20\n[[step]]\nidle_permille = 900";
+        let play = || {
+            let (_dir, mut kernel) = scripted(text);
+            attach(&mut kernel).expect("attaches");
+            (0..5)
+                .map(|_| kernel.read().expect("reads"))
+                .collect::<Vec<_>>()
+        };
+        let readings = play();
+        assert_eq!(readings, play());
+        let idle: Vec<u64> = readings
+            .windows(2)
+            .map(|w| w[1].idle_ns - w[0].idle_ns)
+            .collect();
+        assert!(idle[0] < idle[1] && idle[1] == idle[2], "{idle:?}");
+    }
+
+    #[test]
+    fn attempts_follow_the_list_and_then_succeed() {
+        let (_dir, mut kernel) = scripted("attach = [\"load\", \"permission\"]");
+        assert!(matches!(attach(&mut kernel), Err(AttachError::Load(_))));
+        assert!(matches!(
+            attach(&mut kernel),
+            Err(AttachError::Permission(_))
+        ));
+        assert_eq!(attach(&mut kernel), Ok(()));
+        assert_eq!(kernel.status().ops, OPS_NAME);
+    }
+
+    #[test]
+    fn an_exit_is_told_once() {
+        let (_dir, mut kernel) = scripted("[[step]]\nexit = { kind = \"sysrq\" }");
+        attach(&mut kernel).expect("attaches");
+        kernel.read().expect("reads");
+        assert!(!kernel.is_attached());
+        assert_eq!(
+            kernel.exit().map(|exit| exit.kind),
+            Some("sysrq".to_owned())
+        );
+        assert_eq!(kernel.exit(), None);
+    }
+
+    #[test]
+    fn replacing_the_file_takes_effect() {
+        let (dir, kernel) = scripted("");
+        assert_eq!(kernel.status().state, "disabled");
+        let next = dir.path().join("next");
+        fs::write(&next, "foreign = \"scx_other\"").expect("a script");
+        fs::rename(&next, dir.path().join("script.toml")).expect("renames");
+        assert_eq!(kernel.status().ops, "scx_other");
+    }
+}

@@ -1,0 +1,287 @@
+//! Learned profiles on disk.
+//!
+//! The file is: magic, version, record count, launch counter, records of fixed size, checksum; numbers
+//! are little-endian. A file that is not exactly that is set aside, never repaired and never deleted.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use pandemonium_policy::{Profile, Profiles};
+use rustix::fs::OFlags;
+use thiserror::Error;
+
+const MAGIC: &[u8; 8] = b"PANDPROF";
+const VERSION: u32 = 1;
+const HEADER_BYTES: usize = 24;
+const RECORD_BYTES: usize = 68;
+const CHECKSUM_BYTES: usize = 8;
+const MAX_BYTES: usize = HEADER_BYTES + Profiles::CAPACITY * RECORD_BYTES + CHECKSUM_BYTES;
+/// Files set aside that are kept; the oldest goes first.
+const MAX_QUARANTINED: usize = 5;
+
+/// The file's name in the state directory.
+pub const FILE_NAME: &str = "profiles.bin";
+
+/// Why a profile file is not one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum FormatError {
+    /// It does not start like one.
+    #[error("is not a PANDEMONIUM profile file")]
+    Magic,
+    /// Another version of the daemon wrote it.
+    #[error("has format version {0}, this pandemoniumd reads version {VERSION}")]
+    Version(u32),
+    /// Its length is not that of its records.
+    #[error("is cut short or has something appended")]
+    Length,
+    /// Its content was changed.
+    #[error("is damaged: the checksum does not match")]
+    Checksum,
+}
+
+/// Why there are no profiles to start from.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// There is no file.
+    #[error("does not exist")]
+    Missing,
+    /// It is a link, directory, FIFO or device.
+    #[error("is not a regular file")]
+    NotAFile,
+    /// It is larger than a full table.
+    #[error("is larger than {MAX_BYTES} bytes")]
+    TooLarge,
+    /// It cannot be read.
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// Its content is wrong.
+    #[error("{0}")]
+    Format(#[from] FormatError),
+}
+
+/// Where profiles are kept.
+#[derive(Clone, Debug)]
+pub struct ProfileStore {
+    directory: PathBuf,
+}
+
+impl ProfileStore {
+    /// A store in this directory, which is made when first needed.
+    pub fn new(directory: &Path) -> ProfileStore {
+        ProfileStore {
+            directory: directory.to_owned(),
+        }
+    }
+
+    /// The stored profiles, or none and one sentence on what became of the file.
+    pub fn load(&self) -> (Profiles, Option<String>) {
+        let path = self.directory.join(FILE_NAME);
+        match read(&path) {
+            Ok(profiles) => (profiles, None),
+            Err(LoadError::Missing) => (Profiles::new(), None),
+            Err(error) => {
+                let fate = match self.quarantine(&path) {
+                    Ok(kept) => format!("it was set aside as {}", kept.display()),
+                    Err(error) => format!("it could not be set aside ({error})"),
+                };
+                let sentence = format!(
+                    "The profile file {} {error}; {fate}, and learning starts afresh.",
+                    path.display()
+                );
+                (Profiles::new(), Some(sentence))
+            }
+        }
+    }
+
+    /// Writes the profiles so that after a power cut either the old or the new file is there.
+    pub fn save(&self, profiles: &Profiles) -> io::Result<()> {
+        fs::create_dir_all(&self.directory)?;
+        let temporary = self.directory.join(format!(".{FILE_NAME}.new"));
+        let written = write_durably(&temporary, &encode(profiles))
+            .and_then(|()| fs::rename(&temporary, self.directory.join(FILE_NAME)))
+            .and_then(|()| File::open(&self.directory)?.sync_all());
+        if written.is_err() {
+            // What is left of a failed write must not use up a full disk.
+            let _ = fs::remove_file(&temporary);
+        }
+        written
+    }
+
+    fn quarantine(&self, path: &Path) -> io::Result<PathBuf> {
+        let mut numbers = self.quarantined()?;
+        numbers.sort_unstable();
+        let next = numbers.last().map_or(1, |last| last.saturating_add(1));
+        let kept = self.quarantine_path(next);
+        fs::rename(path, &kept)?;
+        let surplus = (numbers.len() + 1).saturating_sub(MAX_QUARANTINED);
+        for number in numbers.into_iter().take(surplus) {
+            // One that cannot be removed, such as a directory, only takes up its place.
+            let _ = fs::remove_file(self.quarantine_path(number));
+        }
+        Ok(kept)
+    }
+
+    fn quarantine_path(&self, number: u64) -> PathBuf {
+        self.directory.join(format!("{FILE_NAME}.corrupt-{number}"))
+    }
+
+    fn quarantined(&self) -> io::Result<Vec<u64>> {
+        let prefix = format!("{FILE_NAME}.corrupt-");
+        let mut numbers = Vec::new();
+        for entry in fs::read_dir(&self.directory)? {
+            let name = entry?.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix(&prefix));
+            numbers.extend(number.and_then(|number| number.parse::<u64>().ok()));
+        }
+        Ok(numbers)
+    }
+}
+
+/// One sentence about a profile file: `Ok` if it is valid.
+pub fn check(path: &Path) -> Result<String, String> {
+    match read(path) {
+        Ok(profiles) => Ok(format!(
+            "{} is valid: {} profiles, {} of them confident.",
+            path.display(),
+            profiles.len(),
+            profiles.confident_count()
+        )),
+        Err(error) => Err(format!("{} {error}.", path.display())),
+    }
+}
+
+fn read(path: &Path) -> Result<Profiles, LoadError> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path);
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(LoadError::Missing),
+        Err(_) if fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file()) => {
+            return Err(LoadError::NotAFile);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if !file.metadata()?.is_file() {
+        return Err(LoadError::NotAFile);
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > MAX_BYTES {
+        return Err(LoadError::TooLarge);
+    }
+    Ok(decode(&bytes)?)
+}
+
+fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o640)
+        .open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// The bytes of a profile file.
+pub fn encode(profiles: &Profiles) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(MAX_BYTES);
+    bytes.extend_from_slice(MAGIC);
+    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    // The table is bounded far below this.
+    let count = u32::try_from(profiles.len()).unwrap_or(u32::MAX);
+    bytes.extend_from_slice(&count.to_le_bytes());
+    bytes.extend_from_slice(&profiles.launches().to_le_bytes());
+    for profile in profiles.iter() {
+        bytes.extend_from_slice(&profile.comm);
+        for votes in profile.votes {
+            bytes.extend_from_slice(&votes.to_le_bytes());
+        }
+        bytes.extend_from_slice(&profile.observations.to_le_bytes());
+        bytes.extend_from_slice(&profile.avg_runtime_ns.to_le_bytes());
+        bytes.extend_from_slice(&profile.runtime_dev_ns.to_le_bytes());
+        bytes.extend_from_slice(&profile.wakeup_freq.to_le_bytes());
+        bytes.extend_from_slice(&profile.last_used.to_le_bytes());
+        bytes.extend_from_slice(&profile.first_used.to_le_bytes());
+    }
+    bytes.extend_from_slice(&checksum(&bytes).to_le_bytes());
+    bytes
+}
+
+/// The profiles in these bytes.
+pub fn decode(bytes: &[u8]) -> Result<Profiles, FormatError> {
+    let mut header = Cursor(bytes);
+    if header.array::<8>().as_ref() != Some(MAGIC) {
+        return Err(FormatError::Magic);
+    }
+    let version = header.u32().ok_or(FormatError::Length)?;
+    if version != VERSION {
+        return Err(FormatError::Version(version));
+    }
+    let count = header.u32().ok_or(FormatError::Length)? as usize;
+    let launches = header.u64().ok_or(FormatError::Length)?;
+    let expected = HEADER_BYTES + count.min(Profiles::CAPACITY) * RECORD_BYTES + CHECKSUM_BYTES;
+    if count > Profiles::CAPACITY || bytes.len() != expected {
+        return Err(FormatError::Length);
+    }
+    let (content, sum) = bytes.split_at(expected - CHECKSUM_BYTES);
+    if sum != checksum(content).to_le_bytes() {
+        return Err(FormatError::Checksum);
+    }
+    let records = content[HEADER_BYTES..].chunks_exact(RECORD_BYTES);
+    let stored: Option<Vec<Profile>> = records.map(|record| Cursor(record).profile()).collect();
+    Ok(Profiles::from_stored(
+        launches,
+        stored.ok_or(FormatError::Length)?,
+    ))
+}
+
+/// FNV-1a: catches every single changed byte, and needs no table.
+fn checksum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// Reads numbers off the front of a slice.
+struct Cursor<'a>(&'a [u8]);
+
+impl Cursor<'_> {
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (front, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*front)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    fn profile(&mut self) -> Option<Profile> {
+        Some(Profile {
+            comm: self.array()?,
+            votes: [self.u32()?, self.u32()?, self.u32()?],
+            observations: self.u32()?,
+            avg_runtime_ns: self.u64()?,
+            runtime_dev_ns: self.u64()?,
+            wakeup_freq: self.u32()?,
+            last_used: self.u64()?,
+            first_used: self.u64()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,226 @@
+//! Everything the daemon publishes, as one plain value.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pandemonium_api::{LastExit, Snapshot, escape, state};
+use pandemonium_policy::{Counters, Decision, Knobs, Mode, Profile, Profiles, Sample};
+
+use crate::clock::realtime_usec;
+use crate::kernel::{Exit, KernelStatus};
+
+/// The life of the scheduler.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// Not loaded, on request or because it failed.
+    #[default]
+    Stopped,
+    /// Being loaded.
+    Starting,
+    /// Loaded.
+    Running,
+    /// Ended by the kernel.
+    Ejected,
+    /// Another scheduler is loaded.
+    Conflict,
+    /// The kernel has no sched_ext.
+    Unsupported,
+}
+
+impl State {
+    /// The name on the bus.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Stopped => state::STOPPED,
+            State::Starting => state::STARTING,
+            State::Running => state::RUNNING,
+            State::Ejected => state::EJECTED,
+            State::Conflict => state::CONFLICT,
+            State::Unsupported => state::UNSUPPORTED,
+        }
+    }
+}
+
+/// What is published. Equal values need no signal.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Status {
+    /// The life of the scheduler.
+    pub state: State,
+    /// One sentence on why; empty while running.
+    pub reason: String,
+    /// The mode that was asked for last.
+    pub requested: Mode,
+    /// The kernel's own words.
+    pub kernel: KernelStatus,
+    /// Why the kernel last ended the scheduler.
+    pub last_exit: LastExit,
+    /// How often the kernel has done so since the daemon started.
+    pub ejections: u64,
+    /// Automatic returns since the daemon started.
+    pub restarts: u32,
+    /// When the next automatic return is tried, CLOCK_REALTIME microseconds; 0 for never.
+    pub next_retry_usec: u64,
+    /// Sentences about things that work less well than they could.
+    pub warnings: Vec<String>,
+    /// The last tick.
+    pub snapshot: Snapshot,
+    /// What was learned.
+    pub learned: Learned,
+}
+
+impl Status {
+    /// The mode in effect, which is `off` whenever the scheduler is not loaded.
+    pub fn mode(&self) -> Mode {
+        if self.state == State::Running {
+            self.requested
+        } else {
+            Mode::Off
+        }
+    }
+
+    /// The text of `systemctl status`.
+    pub fn sentence(&self) -> String {
+        match self.state {
+            State::Running => {
+                let regime = &self.snapshot.regime;
+                let regime = if regime.is_empty() {
+                    String::new()
+                } else {
+                    format!(", {regime}")
+                };
+                format!("running, {}{regime}", self.requested.name())
+            }
+            state if self.reason.is_empty() => state.name().to_owned(),
+            state => format!("{}: {}", state.name(), self.reason),
+        }
+    }
+}
+
+/// The learned profiles as of some generation; shared, because they are many and change rarely.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Learned {
+    /// The profiles, in the order of their names.
+    pub profiles: Arc<Vec<Profile>>,
+    /// How many of them are sure enough to be used.
+    pub confident: u32,
+    /// Grows with every change.
+    pub generation: u64,
+}
+
+impl Learned {
+    /// What this table holds now.
+    pub fn of(profiles: &Profiles) -> Learned {
+        Learned {
+            profiles: Arc::new(profiles.iter().cloned().collect()),
+            confident: u32::try_from(profiles.confident_count()).unwrap_or(u32::MAX),
+            generation: profiles.generation(),
+        }
+    }
+}
+
+/// The kernel's exit as it is published: stamped, printable and bounded.
+pub fn last_exit(exit: &Exit) -> LastExit {
+    LastExit {
+        usec: realtime_usec(),
+        kind: escape(exit.kind.as_bytes(), 64),
+        code: exit.code,
+        reason: escape(exit.reason.as_bytes(), 256),
+        message: escape(exit.message.as_bytes(), 1024),
+    }
+}
+
+/// The kernel's words made printable and bounded: the name of a scheduler is somebody else's choice.
+pub fn printable(status: KernelStatus) -> KernelStatus {
+    KernelStatus {
+        state: escape(status.state.as_bytes(), 32),
+        ops: escape(status.ops.as_bytes(), 128),
+        enable_seq: status.enable_seq,
+    }
+}
+
+/// One tick as it is published; state, mode and profile counts are filled in when publishing.
+pub fn snapshot(sample: &Sample, totals: &Counters, decision: &Decision) -> Snapshot {
+    let tiers = |values: [u64; 3]| (values[0], values[1], values[2]);
+    let has_wakes = sample.wakes.iter().any(|wakes| *wakes > 0);
+    Snapshot {
+        sampled_usec: realtime_usec(),
+        elapsed_nsec: sample.elapsed_ns,
+        regime: decision.regime.name().to_owned(),
+        burst: sample.burst,
+        longrun: sample.longrun,
+        decided_by: decision.reason.to_owned(),
+        online_cpus: sample.nr_online,
+        idle_permille: sample.idle_permille,
+        dispatches_per_sec: sample.dispatches_per_sec,
+        wake_mean_nsec: has_wakes.then_some(sample.wake_mean_ns),
+        p50_nsec: sample.p50_all_ns,
+        p99_nsec: sample.p99_all_ns,
+        p99_by_tier_nsec: tiers(sample.p99_ns.map(Option::unwrap_or_default)),
+        wakes_by_tier: tiers(sample.wakes),
+        io_percent: sample.io_pct,
+        batch_wait_nsec: sample.batch_wait_ns,
+        batch_queued: sample.batch_queued,
+        interactive_queued: sample.interactive_queued,
+        l2_hits: tiers(sample.counters.l2_hits),
+        l2_misses: tiers(sample.counters.l2_misses),
+        counters: named_counters(&sample.counters),
+        totals: named_counters(totals),
+        knobs: named_knobs(&decision.knobs),
+        ..Snapshot::default()
+    }
+}
+
+fn named_knobs(knobs: &Knobs) -> BTreeMap<String, u64> {
+    let named = |spec: &pandemonium_policy::knobs::KnobSpec| {
+        knobs
+            .get(spec.name)
+            .map(|value| (spec.name.to_owned(), value))
+    };
+    Knobs::SPECS.iter().filter_map(named).collect()
+}
+
+fn named_counters(counters: &Counters) -> BTreeMap<String, u64> {
+    // Taking the struct apart makes a counter that is forgotten here an error of the compiler.
+    let Counters {
+        dispatches,
+        idle_placements,
+        shared,
+        tick_preempts,
+        keeps,
+        kicks_hard,
+        kicks_soft,
+        wakeups,
+        requeues,
+        overflow_rescues,
+        starvation_rescues,
+        sojourn_rescues,
+        deficit_forced,
+        steals,
+        drained,
+        observations_lost,
+        l2_hits,
+        l2_misses,
+    } = *counters;
+    [
+        ("dispatches", dispatches),
+        ("idle_placements", idle_placements),
+        ("shared", shared),
+        ("tick_preempts", tick_preempts),
+        ("keeps", keeps),
+        ("kicks_hard", kicks_hard),
+        ("kicks_soft", kicks_soft),
+        ("wakeups", wakeups),
+        ("requeues", requeues),
+        ("overflow_rescues", overflow_rescues),
+        ("starvation_rescues", starvation_rescues),
+        ("sojourn_rescues", sojourn_rescues),
+        ("deficit_forced", deficit_forced),
+        ("steals", steals),
+        ("drained", drained),
+        ("observations_lost", observations_lost),
+        ("l2_hits", l2_hits.iter().sum()),
+        ("l2_misses", l2_misses.iter().sum()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
+}

@@ -1,0 +1,151 @@
+//! Exit codes, sentences, and the daemon without a bus.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+use crate::harness::{Guard, World};
+
+/// Runs to the end without a bus: the exit code and what was said.
+async fn alone(script: &str, arguments: &[&str]) -> (Option<i32>, String) {
+    let world = World::prepare(script).await;
+    let mut command = world.command();
+    let output = command.arg("--no-bus").args(arguments).output().unwrap();
+    (
+        output.status.code(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+#[tokio::test]
+async fn without_a_bus_the_exit_code_says_what_is_wrong() {
+    let cases = [
+        ("unsupported = true", 3, "CONFIG_SCHED_CLASS_EXT"),
+        ("foreign = \"scx_other\"", 4, "scx_other"),
+        ("attach = [\"permission\"]", 6, "CAP_BPF"),
+        (
+            "attach = [\"load\", \"load\", \"load\", \"load\", \"load\"]",
+            1,
+            "refused to load",
+        ),
+    ];
+    for (script, code, word) in cases {
+        let (exit, said) = alone(script, &[]).await;
+        assert_eq!(exit, Some(code), "{script}: {said}");
+        assert!(said.contains(word), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_bus_sysrq_is_a_clean_end() {
+    let (exit, said) = alone("[[step]]\nexit = { kind = \"sysrq\" }\n", &[]).await;
+    assert_eq!(exit, Some(0), "{said}");
+}
+
+#[tokio::test]
+async fn telemetry_is_a_line_a_tick() {
+    let world = World::prepare("[[step]]\nidle_permille = 20\nburst = true\n").await;
+    let mut command = world.command();
+    command
+        .args(["--no-bus", "--telemetry", "--no-adaptive"])
+        .stdout(Stdio::piped());
+    let mut daemon = Guard(command.spawn().unwrap());
+    let lines = BufReader::new(daemon.0.stdout.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
+    let line = lines
+        .take(200)
+        .find(|line| line.ends_with("[HEAVY BURST]"))
+        .unwrap();
+    for label in [
+        "d/s: 20000  ",
+        "idle: 2% ",
+        "p99: ",
+        "L2: B=75% ",
+        "procdb: 0/0 ",
+        "rescue: 0 ",
+    ] {
+        assert!(line.contains(label), "{label:?} is missing in {line}");
+    }
+}
+
+#[tokio::test]
+async fn a_missing_bus_is_one_sentence() {
+    let world = World::prepare("").await;
+    let mut command = world.command();
+    let output = command
+        .args(["--bus-address", "unix:path=/nonexistent/bus"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    assert!(said.contains("--no-bus"), "{said}");
+}
+
+#[tokio::test]
+async fn a_second_daemon_on_the_same_bus_leaves() {
+    let world = World::start("").await;
+    let mut command = world.command();
+    let output = command
+        .args(["--bus-address", &world.bus.address])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(said.contains("another pandemoniumd"), "{said}");
+    assert!(world.scheduler().await.state().await.is_ok());
+}
+
+#[tokio::test]
+async fn a_wrong_command_line_or_configuration_is_two() {
+    let world = World::prepare("").await;
+    let run = |command: &mut Command| {
+        let output = command.output().unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let (code, said) = run(world.command().args(["--mode", "turbo"]));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("adaptive"), "{said}");
+
+    std::fs::write(world.path("config.toml"), "\nmdoe = \"bpf\"\n").unwrap();
+    let (code, said) = run(world.command().arg("--no-bus"));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("config.toml:2") && said.contains("mdoe"),
+        "{said}"
+    );
+
+    let (code, said) = run(world
+        .command()
+        .args(["--no-bus"])
+        .env("PANDEMONIUM_LOG", "loud"));
+    assert_eq!(code, Some(2), "{said}");
+}
+
+#[tokio::test]
+async fn help_teaches() {
+    let mut help = String::new();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_pandemoniumd"))
+        .arg("--help")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut help)
+        .unwrap();
+    assert!(child.wait().unwrap().success());
+    for word in [
+        "Examples:",
+        "Exit codes:",
+        "--scripted",
+        "/etc/pandemonium/config.toml",
+    ] {
+        assert!(help.contains(word), "{word} is missing");
+    }
+}

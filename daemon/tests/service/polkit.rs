@@ -1,0 +1,185 @@
+//! Denied means not done, and readers are answered whatever polkit does.
+
+use std::collections::HashMap;
+
+use pandemonium_api::{BUS_NAME, BusError, OBJECT_PATH, SCHEDULER_INTERFACE, action, mode, state};
+use zbus::{Connection, Variant};
+
+use crate::harness::{World, until};
+use crate::pretended_polkit::Answer;
+
+/// Calls SetMode the way a script does: without allowing a dialog.
+async fn set_mode_quietly(client: &Connection, mode: &str) -> zbus::Result<()> {
+    let options: HashMap<&str, Variant<'_>> = HashMap::new();
+    let body = (mode, options);
+    client
+        .call_method(
+            Some(BUS_NAME),
+            OBJECT_PATH,
+            Some(SCHEDULER_INTERFACE),
+            "SetMode",
+            &body,
+        )
+        .await
+        .map(drop)
+}
+
+#[tokio::test]
+async fn polkit_is_asked_about_the_caller_and_nobody_else() {
+    let world = World::start("").await;
+    world.until_state(state::RUNNING).await;
+    world.set_mode(mode::BPF).await.unwrap();
+    set_mode_quietly(&world.client, mode::ADAPTIVE)
+        .await
+        .unwrap();
+    let questions = world.polkit.questions();
+    assert_eq!(questions.len(), 2);
+    let own_name = world.client.unique_name().map(|name| name.to_string());
+    for question in &questions {
+        assert_eq!(question.subject_kind, "system-bus-name");
+        assert_eq!(question.subject_name, own_name);
+        assert_eq!(question.action, action::SET_MODE);
+    }
+    assert_eq!(questions[0].details["mode"], mode::BPF);
+    assert_eq!(questions[0].flags, 1, "the caller allows a dialog");
+    assert_eq!(questions[1].flags, 0, "the caller does not");
+}
+
+#[tokio::test]
+async fn denied_means_not_done() {
+    let world = World::start("").await;
+    world.until_state(state::RUNNING).await;
+    world.polkit.answer(Answer::Deny);
+    let error = world.set_mode(mode::OFF).await.unwrap_err();
+    assert_eq!(BusError::of(&error), Some(BusError::AccessDenied));
+    let scheduler = world.scheduler().await;
+    assert_eq!(scheduler.state().await.unwrap(), state::RUNNING);
+    assert_eq!(scheduler.requested_mode().await.unwrap(), mode::ADAPTIVE);
+    let error = world
+        .processes()
+        .await
+        .list(0, 0, HashMap::new())
+        .await
+        .unwrap_err();
+    assert_eq!(BusError::of(&error), Some(BusError::AccessDenied));
+    assert_eq!(world.polkit.questions()[1].action, action::INSPECT);
+}
+
+#[tokio::test]
+async fn a_caller_without_dialog_is_told_that_one_is_needed() {
+    let world = World::start("").await;
+    world.until_state(state::RUNNING).await;
+    world.polkit.answer(Answer::Challenge);
+    let error = set_mode_quietly(&world.client, mode::OFF)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        BusError::of(&error),
+        Some(BusError::InteractiveAuthorizationRequired)
+    );
+    let error = world.set_mode(mode::OFF).await.unwrap_err();
+    assert_eq!(
+        BusError::of(&error),
+        Some(BusError::AccessDenied),
+        "there was a dialog already"
+    );
+    assert_eq!(world.state().await, state::RUNNING);
+}
+
+#[tokio::test]
+async fn readers_are_answered_while_polkit_hangs() {
+    let world = World::start("").await;
+    world.until_state(state::RUNNING).await;
+    world.polkit.answer(Answer::Hang);
+    let (client, other) = (world.client.clone(), world.bus.connect().await);
+    let quiet = tokio::spawn(async move { set_mode_quietly(&client, mode::OFF).await });
+    let waiting = world.scheduler().await;
+    let dialog = tokio::spawn(async move { waiting.set_mode(mode::OFF, HashMap::new()).await });
+    until("both wait", async || world.polkit.questions().len() == 2).await;
+
+    let metrics = world.metrics().await;
+    let first = metrics.sampled_usec().await.unwrap();
+    until("the loop goes on", async || {
+        metrics.sampled_usec().await.unwrap() > first
+    })
+    .await;
+    assert!(metrics.get_snapshot().await.is_ok());
+    assert_eq!(world.state().await, state::RUNNING);
+    assert!(!dialog.is_finished(), "a dialog may take long");
+
+    // The one without dialog gives up by itself, and is refused.
+    let error = quiet.await.unwrap().unwrap_err();
+    assert_eq!(BusError::of(&error), Some(BusError::AccessDenied));
+    assert_eq!(world.state().await, state::RUNNING);
+
+    // Another caller is not held up by the open dialog.
+    world.polkit.answer(Answer::Allow);
+    set_mode_quietly(&other, mode::BPF).await.unwrap();
+    assert_eq!(world.scheduler().await.mode().await.unwrap(), mode::BPF);
+    dialog.abort();
+}
+
+#[tokio::test]
+async fn a_dialog_is_taken_back_when_the_caller_leaves() {
+    let world = World::start("").await;
+    world.until_state(state::RUNNING).await;
+    world.polkit.answer(Answer::Hang);
+    let leaver = world.bus.connect().await;
+    let proxy = pandemonium_api::Scheduler1Proxy::new(&leaver)
+        .await
+        .unwrap();
+    let call = tokio::spawn(async move { proxy.set_mode(mode::OFF, HashMap::new()).await });
+    until("it waits", async || world.polkit.questions().len() == 1).await;
+    call.abort();
+    let _ = call.await;
+    leaver.close().await.unwrap();
+    until("it is taken back", async || {
+        world.polkit.cancelled.lock().unwrap().len() == 1
+    })
+    .await;
+    assert_eq!(world.state().await, state::RUNNING);
+}
+
+#[tokio::test]
+async fn without_polkit_everything_is_refused() {
+    let mut world = World::start("").await;
+    world.until_state(state::RUNNING).await;
+    world.stop_polkit().await;
+    let error = world.set_mode(mode::OFF).await.unwrap_err();
+    assert_eq!(BusError::of(&error), Some(BusError::AccessDenied));
+    assert!(pandemonium_api::explain(&error).contains("polkit"));
+    assert_eq!(world.state().await, state::RUNNING);
+    world.start_polkit().await;
+    world.set_mode(mode::OFF).await.unwrap();
+    assert_eq!(world.state().await, state::STOPPED);
+}
+
+#[tokio::test]
+async fn few_requests_of_one_user_wait() {
+    let world = World::start("").await;
+    world.until_state(state::RUNNING).await;
+    world.polkit.answer(Answer::Hang);
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..12 {
+        let proxy = world.scheduler().await;
+        calls.spawn(async move { proxy.set_mode(mode::OFF, HashMap::new()).await });
+    }
+    let mut refused = 0;
+    while refused < 8 {
+        let error = calls.join_next().await.unwrap().unwrap().unwrap_err();
+        assert_eq!(BusError::of(&error), Some(BusError::LimitsExceeded));
+        refused += 1;
+    }
+    assert_eq!(world.polkit.questions().len(), 4);
+    assert_eq!(world.state().await, state::RUNNING);
+    calls.abort_all();
+}
+
+#[tokio::test]
+async fn reading_asks_nobody() {
+    let world = World::start("").await;
+    world.until_state(state::RUNNING).await;
+    world.metrics().await.get_snapshot().await.unwrap();
+    world.processes().await.count().await.unwrap();
+    assert!(world.polkit.questions().is_empty());
+}
