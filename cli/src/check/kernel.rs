@@ -1,0 +1,221 @@
+//! Questions to the kernel: its version, how it was built, and which scheduler it runs.
+
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+
+use super::root::{Look, Root};
+use super::{Finding, Verdict};
+use crate::text::escape;
+
+/// sched_ext came with this version.
+const OLDEST: (u32, u32) = (6, 12);
+/// What the kernel must have been built with, and the name of the question.
+const OPTIONS: [&str; 4] = [
+    "CONFIG_SCHED_CLASS_EXT",
+    "CONFIG_BPF_SYSCALL",
+    "CONFIG_BPF_JIT",
+    "CONFIG_DEBUG_INFO_BTF",
+];
+/// An unpacked configuration is a few hundred KiB; this only stops a decompression bomb.
+const MAX_CONFIG_BYTES: u64 = 16 << 20;
+
+/// Every finding about the kernel, in the order of their importance.
+pub(super) fn findings(root: &Root) -> Vec<Finding> {
+    let release = root.text("proc/sys/kernel/osrelease");
+    let mut findings = vec![version(&release), sched_ext(root)];
+    findings.extend(configuration(root, &release));
+    findings.push(btf(root));
+    findings.push(scheduler(root));
+    findings
+}
+
+fn version(release: &Look<String>) -> Finding {
+    const NAME: &str = "kernel version";
+    let release = match release {
+        Look::Found(release) => release,
+        Look::Absent => {
+            let todo = "mount /proc";
+            return Finding::new(NAME, Verdict::Unknown, "/proc is not there", todo);
+        }
+        Look::Unreadable(why) => return Finding::new(NAME, Verdict::Unknown, why, ""),
+    };
+    match major_minor(release) {
+        Some(version) if version >= OLDEST => Finding::ok(NAME, escape(release)),
+        Some(_) => Finding::new(
+            NAME,
+            Verdict::Problem,
+            format!(
+                "{} is older than {}.{}",
+                escape(release),
+                OLDEST.0,
+                OLDEST.1
+            ),
+            "install kernel 6.12 or newer and start it",
+        ),
+        None => {
+            let found = format!("{:?} is not a version this program understands", release);
+            Finding::new(NAME, Verdict::Unknown, found, "")
+        }
+    }
+}
+
+fn major_minor(release: &str) -> Option<(u32, u32)> {
+    let mut parts = release.split(['.', '-', '+']);
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+fn sched_ext(root: &Root) -> Finding {
+    const NAME: &str = "sched_ext";
+    match root.sysfs_exists("sched_ext") {
+        Look::Found(()) => Finding::ok(NAME, "/sys/kernel/sched_ext is there"),
+        Look::Absent => Finding::new(
+            NAME,
+            Verdict::Problem,
+            "the running kernel has no sched_ext",
+            "start a kernel built with CONFIG_SCHED_CLASS_EXT=y",
+        ),
+        Look::Unreadable(why) => Finding::new(NAME, Verdict::Unknown, why, ""),
+    }
+}
+
+/// One finding for each option, or a single one where the kernel does not tell how it was built.
+fn configuration(root: &Root, release: &Look<String>) -> Vec<Finding> {
+    let Some((path, text)) = config_text(root, release) else {
+        // What the options lead to is asked directly elsewhere, so this alone stops nothing.
+        let found = "neither /proc/config.gz nor a file for this kernel in /boot can be read";
+        return vec![Finding::new("kernel options", Verdict::Unknown, found, "").optional()];
+    };
+    OPTIONS
+        .iter()
+        .map(|option| option_finding(option, &path, &text))
+        .collect()
+}
+
+fn option_finding(option: &'static str, path: &str, config: &str) -> Finding {
+    let value = config
+        .lines()
+        .find_map(|line| line.strip_prefix(option)?.strip_prefix('='));
+    match value.map(str::trim) {
+        Some("y") => Finding::ok(option, "y"),
+        Some(value) => Finding::new(
+            option,
+            Verdict::Problem,
+            format!("{} in {path}", escape(value)),
+            "start a kernel built with it",
+        ),
+        None => Finding::new(
+            option,
+            Verdict::Problem,
+            format!("not set in {path}"),
+            "start a kernel built with it",
+        ),
+    }
+}
+
+/// The configuration of the running kernel and where it was found.
+fn config_text(root: &Root, release: &Look<String>) -> Option<(String, String)> {
+    if let Look::Found(packed) = root.bytes("proc/config.gz") {
+        let mut text = String::new();
+        let unpacked = GzDecoder::new(packed.as_slice())
+            .take(MAX_CONFIG_BYTES)
+            .read_to_string(&mut text);
+        if unpacked.is_ok() {
+            return Some(("/proc/config.gz".to_owned(), text));
+        }
+    }
+    let Look::Found(release) = release else {
+        return None;
+    };
+    if release.contains('/') {
+        return None;
+    }
+    [
+        format!("boot/config-{release}"),
+        format!("lib/modules/{release}/config"),
+    ]
+    .into_iter()
+    .find_map(|path| match root.text(&path) {
+        Look::Found(text) => Some((format!("/{path}"), text)),
+        _ => None,
+    })
+}
+
+fn btf(root: &Root) -> Finding {
+    const NAME: &str = "kernel BTF";
+    match root.sysfs_exists("btf/vmlinux") {
+        Look::Found(()) => Finding::ok(NAME, "/sys/kernel/btf/vmlinux is there"),
+        Look::Absent => Finding::new(
+            NAME,
+            Verdict::Problem,
+            "there is no /sys/kernel/btf/vmlinux",
+            "start a kernel built with CONFIG_DEBUG_INFO_BTF=y",
+        ),
+        Look::Unreadable(why) => Finding::new(NAME, Verdict::Unknown, why, ""),
+    }
+}
+
+fn scheduler(root: &Root) -> Finding {
+    const NAME: &str = "scheduler";
+    let ops = match root.text("sys/kernel/sched_ext/root/ops") {
+        Look::Found(ops) if !ops.is_empty() => ops,
+        Look::Unreadable(why) => return Finding::new(NAME, Verdict::Unknown, why, "").optional(),
+        Look::Found(_) | Look::Absent => return without_ops(root),
+    };
+    if ops.starts_with("pandemonium") {
+        return Finding::ok(NAME, format!("{} is loaded", escape(&ops)));
+    }
+    Finding::new(
+        NAME,
+        Verdict::Problem,
+        format!("another sched_ext scheduler is loaded: {}", escape(&ops)),
+        "stop the service that started it; the kernel takes one at a time",
+    )
+}
+
+/// No scheduler is named: that is the kernel's own, unless sched_ext says it is busy.
+fn without_ops(root: &Root) -> Finding {
+    const NAME: &str = "scheduler";
+    let unknown = |found| Finding::new(NAME, Verdict::Unknown, found, "").optional();
+    match (
+        root.text("sys/kernel/sched_ext/state"),
+        root.sysfs_exists("sched_ext"),
+    ) {
+        (Look::Found(state), _) if state != "disabled" => unknown(format!(
+            "sched_ext is {} and names no scheduler",
+            escape(&state)
+        )),
+        (Look::Unreadable(why), _) | (Look::Absent, Look::Unreadable(why)) => unknown(why),
+        _ => Finding::ok(NAME, "the kernel's own"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        assert_eq!(major_minor("6.12.107-scx"), Some((6, 12)));
+        assert_eq!(major_minor("7.2+debug"), Some((7, 2)));
+        assert_eq!(major_minor("six"), None);
+        assert_eq!(major_minor(""), None);
+        let old = version(&Look::Found("6.9.1".to_owned()));
+        assert_eq!(old.verdict, Verdict::Problem);
+        let new = version(&Look::Found("10.0.0".to_owned()));
+        assert_eq!(new.verdict, Verdict::Ok);
+    }
+
+    #[test]
+    fn an_option_is_its_whole_name() {
+        let config = "CONFIG_BPF_JIT_ALWAYS_ON=y\n# CONFIG_BPF_JIT is not set\n";
+        assert_eq!(
+            option_finding("CONFIG_BPF_JIT", "x", config).verdict,
+            Verdict::Problem
+        );
+        assert_eq!(
+            option_finding("CONFIG_BPF_JIT", "x", "CONFIG_BPF_JIT=y\n").verdict,
+            Verdict::Ok
+        );
+    }
+}

@@ -1,0 +1,131 @@
+//! `pandemonium`, the command line of the PANDEMONIUM scheduler.
+//!
+//! Everything about the scheduler goes through the daemon's bus interface; `check`, `probe` and
+//! `dmesg` need no daemon. Nothing here needs root, clang or libbpf to build.
+
+pub mod arguments;
+mod check;
+mod connection;
+mod dmesg;
+pub mod error;
+mod generate;
+mod mode;
+mod monitor;
+mod probe;
+mod profiles;
+mod status;
+mod text;
+
+use std::ffi::OsString;
+use std::io::{BufWriter, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use arguments::{Arguments, Command};
+use error::{Error, exit};
+use text::Style;
+
+/// Runs the command line and returns the exit status of the process.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let parsed = match Arguments::try_parse_from(arguments) {
+        Ok(parsed) => parsed,
+        Err(error) => return ExitCode::from(refuse(&error)),
+    };
+    let mut out = BufWriter::new(std::io::stdout());
+    match run(parsed.command, &mut out) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            if !error.is_silent() {
+                // Nothing can be done about a standard error that is closed as well.
+                let _ = writeln!(std::io::stderr(), "pandemonium: {error}");
+            }
+            // What is left in the buffer belongs to a reader that is gone.
+            let _ = out.into_parts();
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn run(command: Command, out: &mut dyn Write) -> Result<u8, Error> {
+    let style = Style::for_stdout();
+    match command {
+        Command::Status { json } => status::run(json, style, out)?,
+        Command::Monitor {
+            count,
+            json,
+            full,
+            plain,
+        } => {
+            monitor::run(monitor::Form::chosen(json, full, plain), count, out)?;
+        }
+        Command::Mode { mode } => mode::run(mode.as_deref(), out)?,
+        Command::Profiles { json, sort, limit } => {
+            profiles::run(json, sort, limit, style, out)?;
+        }
+        Command::Check { json, root } => {
+            let can_run = check::run(root.as_deref(), json, style, out)?;
+            return Ok(if can_run { exit::OK } else { exit::FAILURE });
+        }
+        Command::Probe {
+            seconds,
+            interval_us,
+            json,
+        } => {
+            probe::run(
+                probe::Plan {
+                    seconds,
+                    interval_us,
+                },
+                json,
+                out,
+            )?;
+        }
+        Command::Dmesg { follow } => dmesg::run(follow, out)?,
+        Command::Completions { shell } => generate::completions(shell, out)?,
+        Command::Man { dir } => generate::manual(&dir)?,
+    }
+    out.flush()?;
+    Ok(exit::OK)
+}
+
+/// Prints why the command line was not understood, or the help that was asked for.
+fn refuse(error: &clap::Error) -> u8 {
+    let printed = match value_sentence(error) {
+        Some(sentence) => writeln!(std::io::stderr(), "pandemonium: {sentence}"),
+        None => error.print(),
+    };
+    match printed {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => exit::OK,
+        _ => u8::try_from(error.exit_code()).unwrap_or(exit::USAGE),
+    }
+}
+
+/// One sentence for a value that is none of the possible ones, such as an unknown mode.
+fn value_sentence(error: &clap::Error) -> Option<String> {
+    if error.kind() != ErrorKind::InvalidValue {
+        return None;
+    }
+    let ContextValue::String(value) = error.get(ContextKind::InvalidValue)? else {
+        return None;
+    };
+    let ContextValue::String(argument) = error.get(ContextKind::InvalidArg)? else {
+        return None;
+    };
+    let ContextValue::Strings(valid) = error.get(ContextKind::ValidValue)? else {
+        return None;
+    };
+    if value.is_empty() || valid.is_empty() {
+        return None;
+    }
+    let argument = argument.trim_matches(['<', '>', '[', ']']).to_lowercase();
+    let argument = argument
+        .split_once(" <")
+        .map_or(argument.as_str(), |(name, _)| name);
+    let value = text::escape(value);
+    Some(format!(
+        "\"{value}\" is not a valid {argument}; it is one of {}",
+        valid.join(", ")
+    ))
+}

@@ -1,0 +1,330 @@
+//! `pandemonium status`: what the daemon and the kernel say, in words.
+
+pub mod json;
+
+use std::io::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pandemonium_api::{LastExit, Snapshot, state};
+
+use crate::connection::{Daemon, answer, block_on};
+use crate::error::Error;
+use crate::text::{Style, escape, grouped, latency, pad, plural};
+
+/// Columns for the names of the lines.
+const WIDTH: usize = 20;
+
+/// The properties of the daemon.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// `State`.
+    pub state: String,
+    /// `StateReason`.
+    pub state_reason: String,
+    /// `Mode`.
+    pub mode: String,
+    /// `RequestedMode`.
+    pub requested_mode: String,
+    /// `KernelState`.
+    pub kernel_state: String,
+    /// `KernelOps`.
+    pub kernel_ops: String,
+    /// `LastExit`.
+    pub last_exit: LastExit,
+    /// `RestartCount`.
+    pub restart_count: u32,
+    /// `NextRetryUSec`.
+    pub next_retry_usec: u64,
+    /// `Warnings`.
+    pub warnings: Vec<String>,
+    /// `Version`.
+    pub version: String,
+}
+
+impl Status {
+    /// Asks the daemon. The proxies keep what they were told, so asking again is cheap.
+    pub async fn read(daemon: &Daemon) -> Result<Status, Error> {
+        let scheduler = &daemon.scheduler;
+        answer(async {
+            Ok(Status {
+                state: scheduler.state().await?,
+                state_reason: scheduler.state_reason().await?,
+                mode: scheduler.mode().await?,
+                requested_mode: scheduler.requested_mode().await?,
+                kernel_state: scheduler.kernel_state().await?,
+                kernel_ops: scheduler.kernel_ops().await?,
+                last_exit: scheduler.last_exit().await?,
+                restart_count: scheduler.restart_count().await?,
+                next_retry_usec: scheduler.next_retry_usec().await?,
+                warnings: scheduler.warnings().await?,
+                version: scheduler.version().await?,
+            })
+        })
+        .await
+    }
+
+    /// The kernel's state and the loaded scheduler in one phrase.
+    pub fn kernel(&self) -> String {
+        match (self.kernel_state.as_str(), self.kernel_ops.as_str()) {
+            ("", _) => "unknown".to_owned(),
+            (state, "") => format!("sched_ext {}", escape(state)),
+            (state, ops) => format!("sched_ext {}, {} loaded", escape(state), escape(ops)),
+        }
+    }
+}
+
+/// Asks and prints.
+pub fn run(json: bool, style: Style, out: &mut dyn Write) -> Result<(), Error> {
+    let (status, snapshot) = block_on(async {
+        let daemon = Daemon::connect().await?;
+        let snapshot = answer(daemon.metrics.get_snapshot()).await?;
+        Ok((Status::read(&daemon).await?, snapshot))
+    })?;
+    if json {
+        let text = serde_json::to_string_pretty(&json::answer(&status, &snapshot))
+            .map_err(|error| Error::Failed(error.to_string()))?;
+        writeln!(out, "{text}")?;
+    } else {
+        print(&status, &snapshot, now_usec(), style, out)?;
+    }
+    Ok(())
+}
+
+/// Microseconds of CLOCK_REALTIME.
+pub fn now_usec() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_micros() as u64)
+}
+
+fn print(
+    status: &Status,
+    snapshot: &Snapshot,
+    now_usec: u64,
+    style: Style,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
+    for (name, value) in rows(status, snapshot, now_usec, style) {
+        writeln!(out, "{}{value}", pad(name, WIDTH))?;
+    }
+    for warning in &status.warnings {
+        writeln!(
+            out,
+            "{}{}",
+            pad("warning", WIDTH),
+            style.warn(&escape(warning))
+        )?;
+    }
+    Ok(())
+}
+
+/// Name and value of each line; what is not known is left out or called unknown.
+fn rows(s: &Status, m: &Snapshot, now: u64, style: Style) -> Vec<(&'static str, String)> {
+    let mut rows = vec![("state", state_words(s, style))];
+    let mode = if s.requested_mode == s.mode || s.requested_mode.is_empty() {
+        escape(&s.mode)
+    } else {
+        format!(
+            "{} ({} was asked for)",
+            escape(&s.mode),
+            escape(&s.requested_mode)
+        )
+    };
+    rows.push(("mode", mode));
+    rows.push(("kernel", s.kernel()));
+    if s.state == state::RUNNING {
+        rows.extend(running_rows(m));
+    }
+    rows.push((
+        "profiles",
+        format!(
+            "{} learned, {} sure enough to use",
+            m.profiles, m.confident_profiles
+        ),
+    ));
+    if s.restart_count > 0 {
+        rows.push(("restarts", grouped(s.restart_count.into())));
+    }
+    if s.next_retry_usec > now {
+        let wait = ago((s.next_retry_usec - now) / 1_000_000);
+        rows.push(("next try", format!("in {wait}")));
+    }
+    if s.last_exit.is_some() {
+        rows.push(("last exit", exit_words(&s.last_exit, now)));
+    }
+    rows
+}
+
+fn state_words(s: &Status, style: Style) -> String {
+    let state = escape(&s.state);
+    let coloured = match s.state.as_str() {
+        state::RUNNING => style.good(&state),
+        state::STOPPED | state::STARTING => style.warn(&state),
+        _ => style.bad(&state),
+    };
+    if s.state_reason.is_empty() {
+        coloured
+    } else {
+        format!("{coloured}: {}", escape(&s.state_reason))
+    }
+}
+
+fn running_rows(m: &Snapshot) -> Vec<(&'static str, String)> {
+    let known = |ns: u64| {
+        if ns == 0 {
+            "no wake-ups".to_owned()
+        } else {
+            latency(ns)
+        }
+    };
+    let (batch, interactive, critical) = m.p99_by_tier_nsec;
+    vec![
+        ("regime", regime_words(m)),
+        (
+            "wake-up P99",
+            m.p99_nsec.map_or_else(|| "no wake-ups".to_owned(), latency),
+        ),
+        ("  latency-critical", known(critical)),
+        ("  interactive", known(interactive)),
+        ("  batch", known(batch)),
+        (
+            "dispatches",
+            format!("{} per second", grouped(m.dispatches_per_sec)),
+        ),
+        (
+            "idle",
+            format!(
+                "{} % of {}",
+                m.idle_permille / 10,
+                plural(m.online_cpus.into(), "CPU")
+            ),
+        ),
+    ]
+}
+
+/// The regime and what is unusual about it.
+pub fn regime_words(m: &Snapshot) -> String {
+    let mut words = if m.regime.is_empty() {
+        "unknown".to_owned()
+    } else {
+        escape(&m.regime)
+    };
+    if m.burst {
+        words.push_str(", fork storm");
+    }
+    if m.longrun {
+        words.push_str(", batch work waiting for long");
+    }
+    words
+}
+
+/// Why the kernel ended the scheduler, and when.
+pub fn exit_words(exit: &LastExit, now_usec: u64) -> String {
+    let mut words = format!(
+        "{} ago, {}",
+        ago(now_usec.saturating_sub(exit.usec) / 1_000_000),
+        escape(&exit.kind)
+    );
+    if exit.code != 0 {
+        words.push_str(&format!(" (code {})", exit.code));
+    }
+    for part in [&exit.reason, &exit.message] {
+        if !part.is_empty() {
+            words.push_str(&format!(": {}", escape(part)));
+        }
+    }
+    words
+}
+
+/// A number of seconds in its largest unit.
+pub fn ago(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..86_400 => format!("{} h", seconds / 3_600),
+        _ => plural(seconds / 86_400, "day"),
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// A daemon under load.
+    pub fn running() -> (Status, Snapshot) {
+        let status = Status {
+            state: "running".into(),
+            mode: "adaptive".into(),
+            requested_mode: "adaptive".into(),
+            kernel_state: "enabled".into(),
+            kernel_ops: "pandemonium".into(),
+            ..Status::default()
+        };
+        let snapshot = Snapshot {
+            regime: "MIXED".into(),
+            p99_nsec: Some(10_900),
+            p99_by_tier_nsec: (1_540_000, 45_000, 0),
+            dispatches_per_sec: 251_000,
+            idle_permille: 54,
+            online_cpus: 8,
+            ..Snapshot::default()
+        };
+        (status, snapshot)
+    }
+
+    fn text(status: &Status, snapshot: &Snapshot, now: u64) -> String {
+        let mut out = Vec::new();
+        print(status, snapshot, now, Style::default(), &mut out).expect("writing to memory");
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn a_running_scheduler_is_described_in_aligned_lines() {
+        let (status, snapshot) = running();
+        assert_eq!(
+            text(&status, &snapshot, 0),
+            "state               running\n\
+             mode                adaptive\n\
+             kernel              sched_ext enabled, pandemonium loaded\n\
+             regime              MIXED\n\
+             wake-up P99         10.9 us\n\
+             \x20 latency-critical  no wake-ups\n\
+             \x20 interactive       45.0 us\n\
+             \x20 batch             1.54 ms\n\
+             dispatches          251 000 per second\n\
+             idle                5 % of 8 CPUs\n\
+             profiles            0 learned, 0 sure enough to use\n"
+        );
+    }
+
+    #[test]
+    fn an_ejection_is_told_in_the_kernels_words() {
+        let (mut status, snapshot) = running();
+        status.state = "ejected".into();
+        status.state_reason = "the kernel ended the scheduler".into();
+        status.next_retry_usec = 130_000_000;
+        status.last_exit = LastExit {
+            usec: 60_000_000,
+            kind: "error_stall".into(),
+            code: -110,
+            reason: "runnable task stall".into(),
+            message: "make[7] failed to run\x1b[2J".into(),
+        };
+        let text = text(&status, &snapshot, 120_000_000);
+        assert!(
+            text.contains("state               ejected: the kernel ended"),
+            "{text}"
+        );
+        assert!(
+            text.contains(
+                "1 min ago, error_stall (code -110): runnable task stall: make[7] failed to run\\x1b[2J"
+            ),
+            "{text}"
+        );
+        assert!(text.contains("next try            in 10 s"), "{text}");
+        assert!(
+            !text.contains("P99"),
+            "numbers of a scheduler that does not run: {text}"
+        );
+    }
+}

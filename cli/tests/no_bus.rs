@@ -1,0 +1,143 @@
+//! The binary on a machine without a system bus, and what needs none.
+
+mod binary;
+
+use binary::{pandemonium, stderr, stdout};
+
+/// Exactly one sentence, ours, for a person.
+fn sentence(output: &std::process::Output) -> String {
+    let text = stderr(output);
+    assert!(text.starts_with("pandemonium: "), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    text
+}
+
+#[test]
+fn what_needs_the_daemon_says_that_there_is_no_bus() {
+    for arguments in [
+        &["status"][..],
+        &["status", "--json"],
+        &["mode"],
+        &["mode", "adaptive"],
+        &["profiles"],
+        &["monitor"],
+        &["monitor", "--json", "--count", "1"],
+        &["monitor", "--full"],
+    ] {
+        let output = pandemonium(arguments);
+        assert_eq!(output.status.code(), Some(4), "{arguments:?}");
+        let text = sentence(&output);
+        assert!(text.contains("the system bus cannot be reached"), "{text}");
+        assert!(stdout(&output).is_empty());
+    }
+}
+
+#[test]
+fn an_unknown_mode_is_one_sentence_that_lists_the_modes() {
+    let output = pandemonium(&["mode", "turbo\x1b[2J"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        sentence(&output),
+        "pandemonium: \"turbo\\x1b[2J\" is not a valid mode; it is one of adaptive, bpf, off\n"
+    );
+    let output = pandemonium(&["profiles", "--sort", "luck"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(sentence(&output).contains("is not a valid --sort; it is one of observations, name"));
+}
+
+#[test]
+fn strange_command_lines_are_refused_without_a_panic() {
+    for arguments in [
+        &[][..],
+        &["--nonsense"],
+        &["mode", ""],
+        &["mode", "adaptive", "bpf"],
+        &["probe", "--seconds", "99999999999999999999"],
+        &["monitor", "--count", "-1"],
+        &["completions", "tcsh"],
+    ] {
+        let output = pandemonium(arguments);
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        assert!(!stderr(&output).contains("panicked"), "{arguments:?}");
+    }
+}
+
+#[test]
+fn arguments_that_are_not_text_are_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    let strange = std::ffi::OsStr::from_bytes(b"\xff\xfe");
+    let output = pandemonium(&[std::ffi::OsStr::new("mode"), strange]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
+
+#[test]
+fn a_short_probe_works_without_anything() {
+    let output = pandemonium(&[
+        "probe",
+        "--seconds",
+        "1",
+        "--interval-us",
+        "10000",
+        "--json",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(report["wakeups"].as_u64() > Some(0), "{report}");
+    assert!(
+        report["p50_us"].as_u64() <= report["max_us"].as_u64(),
+        "{report}"
+    );
+}
+
+#[test]
+fn help_and_version_go_to_standard_output() {
+    let help = pandemonium(&["--help"]);
+    assert_eq!(help.status.code(), Some(0));
+    let text = stdout(&help);
+    assert!(
+        text.contains("Exit status:") && text.contains("monitor"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("man "),
+        "the generator for packagers is hidden: {text}"
+    );
+    let version = stdout(&pandemonium(&["--version"]));
+    assert_eq!(
+        version,
+        format!("pandemonium {}\n", env!("CARGO_PKG_VERSION"))
+    );
+}
+
+#[test]
+fn a_reader_that_goes_away_is_not_an_error() {
+    for arguments in ["completions bash", "--help", "probe --seconds 1", "check"] {
+        let script = format!("exec 2>&1; \"$0\" {arguments} | true; echo ${{PIPESTATUS[0]}}");
+        let output = binary::bash(&script);
+        let text = stdout(&output);
+        let status = text.trim();
+        assert!(
+            status == "0" || (arguments == "check" && status == "1"),
+            "{arguments}: {text}"
+        );
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    let output = binary::bash("\"$0\" completions bash > /dev/full");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(sentence(&output).contains("could not be written"));
+}
+
+#[test]
+fn manual_pages_need_a_directory() {
+    let output = pandemonium(&["man", "/nonexistent"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(sentence(&output).contains("/nonexistent"));
+}
