@@ -1,0 +1,62 @@
+//! Starting programs: how long from the wish to the first instruction.
+
+use std::io::Read;
+
+use crate::child::{self, Role, Running};
+use crate::report::{Report, latencies};
+use crate::run::Run;
+use crate::stats::Samples;
+use crate::sys;
+
+/// A program that was started and has not been heard of yet.
+#[derive(Debug)]
+pub struct Launch {
+    asked_ns: u64,
+    child: Running,
+}
+
+impl Launch {
+    /// Forks and executes.
+    pub fn begin() -> Result<Launch, String> {
+        let asked_ns = sys::now_ns();
+        Ok(Launch {
+            asked_ns,
+            child: child::start(Role::Launch)?,
+        })
+    }
+
+    /// Waits until the program has ended; ns from the wish to its first instruction.
+    pub fn finish(mut self) -> Result<u64, String> {
+        let mut started = [0; 8];
+        let stdout = self
+            .child
+            .0
+            .stdout
+            .as_mut()
+            .ok_or("a child has no output")?;
+        stdout
+            .read_exact(&mut started)
+            .map_err(|error| format!("a child failed ({error})"))?;
+        let _ = self.child.0.wait();
+        Ok(u64::from_ne_bytes(started).saturating_sub(self.asked_ns))
+    }
+}
+
+/// One program after the other at a steady rate.
+pub fn report(run: Run, rate: u64) -> Result<Report, String> {
+    let interval_ns = 1_000_000_000 / rate.max(1);
+    let mut samples = Samples::default();
+    let mut due_ns = sys::now_ns();
+    while !run.is_over() {
+        samples.push(Launch::begin()?.finish()?);
+        due_ns = (due_ns + interval_ns).max(sys::now_ns().saturating_sub(interval_ns));
+        run.sleep_until(due_ns);
+    }
+    let summary = samples.summary();
+    let text = format!(
+        "{} programs started, {}",
+        summary.count,
+        latencies(&summary)
+    );
+    Ok(Report::new("forks", text).with_summary("launch", &summary))
+}

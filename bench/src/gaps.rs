@@ -1,0 +1,110 @@
+//! The longest time a thread that wanted to run was off the CPU.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::run::Run;
+use crate::sys;
+
+/// Shorter pauses are interrupts and the like.
+const GAP_MIN_NS: u64 = 1_000_000;
+
+/// One thread's record, readable by others while it runs.
+#[derive(Debug, Default)]
+pub struct Gaps {
+    longest_ns: AtomicU64,
+    /// When the thread was last on a CPU; lies ahead while it sleeps on purpose. 0 before its start.
+    wanted_ns: AtomicU64,
+    done: AtomicBool,
+}
+
+impl Gaps {
+    /// Marks the thread as runnable from now on; to be called before it is started.
+    pub fn begin(&self) {
+        self.wanted_ns.store(sys::now_ns(), Ordering::Relaxed);
+    }
+
+    /// Notes that the thread is on a CPU now, and what it missed since it last was; the time, ns.
+    pub fn here(&self) -> u64 {
+        let now_ns = sys::now_ns();
+        let gap_ns = now_ns.saturating_sub(self.wanted_ns.swap(now_ns, Ordering::Relaxed));
+        if gap_ns > GAP_MIN_NS {
+            self.longest_ns.fetch_max(gap_ns, Ordering::Relaxed);
+        }
+        now_ns
+    }
+
+    /// Computes for this long or until the run is over, looking out for gaps.
+    pub fn spin(&self, run: Run, wall_ns: u64) {
+        let end_ns = self.here().saturating_add(wall_ns).min(run.end_ns);
+        let mut state = end_ns;
+        while self.here() < end_ns && sys::caught_signal().is_none() {
+            for _ in 0..200 {
+                state = black_box(state.wrapping_mul(6_364_136_223_846_793_005) ^ 1);
+            }
+        }
+    }
+
+    /// Sleeps on purpose; only a late return counts as a gap.
+    pub fn sleep(&self, run: Run, ns: u64) {
+        let due_ns = (self.here() + ns).min(run.end_ns);
+        self.wanted_ns.store(due_ns, Ordering::Relaxed);
+        sys::sleep_until(due_ns);
+        self.here();
+    }
+
+    /// Notes that the thread wants nothing more.
+    pub fn finish(&self) {
+        self.here();
+        self.done.store(true, Ordering::Release);
+    }
+
+    /// Whether the thread has finished.
+    pub fn is_done(&self) -> bool {
+        self.done.load(Ordering::Acquire)
+    }
+
+    /// The longest gap, ns; one that still goes on counts up to now.
+    pub fn longest_ns(&self) -> u64 {
+        let longest_ns = self.longest_ns.load(Ordering::Relaxed);
+        let wanted_ns = self.wanted_ns.load(Ordering::Relaxed);
+        if self.is_done() || wanted_ns == 0 {
+            return longest_ns;
+        }
+        longest_ns.max(sys::now_ns().saturating_sub(wanted_ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_while_runnable_is_a_gap_and_a_sleep_is_not() {
+        let run = Run::starting_now(60);
+        let gaps = Gaps::default();
+        gaps.begin();
+        gaps.here();
+        gaps.sleep(run, 300_000_000);
+        let slept_ns = gaps.longest_ns();
+        assert!(slept_ns < 250_000_000, "{slept_ns}");
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        assert!(gaps.longest_ns() >= 300_000_000, "it still goes on");
+        gaps.finish();
+        assert!(gaps.longest_ns() >= 300_000_000);
+    }
+
+    #[test]
+    fn a_thread_that_was_never_started_waited_for_nothing() {
+        assert_eq!(Gaps::default().longest_ns(), 0);
+    }
+
+    #[test]
+    fn spinning_ends_in_time() {
+        let run = Run::starting_now(60);
+        let gaps = Gaps::default();
+        let start_ns = sys::now_ns();
+        gaps.spin(run, 5_000_000);
+        assert!(sys::now_ns() - start_ns >= 5_000_000);
+    }
+}

@@ -1,0 +1,87 @@
+//! Threads that wake by timer: the measure of wake-up latency.
+
+use std::sync::Mutex;
+use std::thread;
+
+use crate::random::Random;
+use crate::report::{Report, latencies};
+use crate::run::{self, Run, burn};
+use crate::stats::Samples;
+use crate::sys;
+
+/// How a probe behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Rhythm {
+    /// Shortest time between two wake-ups, ns.
+    pub min_ns: u64,
+    /// Longest time between two wake-ups, ns.
+    pub max_ns: u64,
+    /// Work after each, ns of CPU time.
+    pub work_ns: u64,
+}
+
+/// Wakes, notes how late that was, works and sleeps again until the run is over.
+pub fn wake_and_work(run: Run, rhythm: Rhythm, seed: u64, mut note: impl FnMut(u64)) {
+    sys::disable_timer_slack();
+    let mut random = Random::new(seed);
+    loop {
+        let due_ns = sys::now_ns() + random.between(rhythm.min_ns, rhythm.max_ns);
+        run.sleep_until(due_ns);
+        if run.is_over() {
+            return;
+        }
+        note(sys::now_ns().saturating_sub(due_ns));
+        burn(rhythm.work_ns);
+    }
+}
+
+/// One probe at a fixed interval.
+pub fn report(run: Run, interval_ns: u64) -> Result<Report, String> {
+    let rhythm = Rhythm {
+        min_ns: interval_ns,
+        max_ns: interval_ns,
+        work_ns: 50_000,
+    };
+    latency_report("probe", run, 1, rhythm)
+}
+
+/// Many threads of 200 us of work and 0.5 to 3 ms of sleep.
+pub fn sleepers(run: Run, threads: usize) -> Result<Report, String> {
+    let rhythm = Rhythm {
+        min_ns: 500_000,
+        max_ns: 3_000_000,
+        work_ns: 200_000,
+    };
+    latency_report("sleepers", run, threads, rhythm)
+}
+
+fn latency_report(
+    name: &'static str,
+    run: Run,
+    threads: usize,
+    rhythm: Rhythm,
+) -> Result<Report, String> {
+    let collected = Mutex::new(Samples::default());
+    let all = &collected;
+    thread::scope(|scope| {
+        for seed in 0..threads as u64 {
+            run::thread(scope, &format!("wl-{name}"), move || {
+                let mut own = Samples::default();
+                wake_and_work(run, rhythm, seed, |late_ns| own.push(late_ns));
+                if let Ok(mut all) = all.lock() {
+                    all.append(own);
+                }
+            })?;
+        }
+        Ok::<(), String>(())
+    })?;
+    let summary = collected.into_inner().unwrap_or_default().summary();
+    let text = format!(
+        "{} wake-ups of {threads} threads, {}",
+        summary.count,
+        latencies(&summary)
+    );
+    Ok(Report::new(name, text)
+        .with("threads", threads as u64)
+        .with_summary("wake", &summary))
+}
