@@ -1,0 +1,70 @@
+# shellcheck shell=bash
+# The tests that run in virtual machines: tests/bare and tests/system. `./dev --help` says how to write one.
+
+# setting FILE NAME DEFAULT: the comment "# NAME: ..." of a test.
+setting() {
+  local value
+  value=$(sed -n "s/^# $2: *//p" "$1" | head -n 1)
+  echo "${value:-$3}"
+}
+
+test_settings() {
+  vm_time=$(setting "$1" time multi)
+  vm_append=$(setting "$1" append '')
+  read -ra vm_qemu <<<"$(setting "$1" qemu '')"
+}
+
+# chosen FILE NAME...: whether the person asked for this test.
+chosen() {
+  local file=$1 name
+  shift
+  (($#)) || return 0
+  for name; do
+    [[ $file == */"$name".sh || $file == "tests/$name.sh" || $file == "$name" ]] && return 0
+  done
+  return 1
+}
+
+# vm_tests [NAME...]: every test, or the named ones.
+vm_tests() {
+  local bare=() system=() file
+  for file in tests/bare/*.sh; do
+    if [[ -e $file ]] && chosen "$file" "$@"; then bare+=("$file"); fi
+  done
+  for file in tests/system/*.sh; do
+    if [[ -e $file ]] && chosen "$file" "$@"; then system+=("$file"); fi
+  done
+  ((${#bare[@]} + ${#system[@]})) || die "no test is called $*"
+
+  step "build programs" build_programs
+  for file in "${bare[@]}"; do
+    bare_test "$file"
+  done
+  if ((${#system[@]})); then
+    step "build package" package
+    for file in "${system[@]}"; do
+      system_test "$file"
+    done
+  fi
+  if ((${#bare[@]})) && ! kernel_file oldest >/dev/null; then
+    echo "the oldest supported kernel (6.12) was not tried: set PANDEMONIUM_OLDEST_KERNEL or run ./dev kernel"
+  fi
+}
+
+bare_test() {
+  local name kernel cpus
+  name=$(basename "$1" .sh)
+  test_settings "$1"
+  for kernel in $(setting "$1" kernels 'newest oldest'); do
+    if [[ $kernel == oldest ]] && ! kernel_file oldest >/dev/null; then continue; fi
+    for cpus in $(setting "$1" cpus 2); do
+      step "bare/$name on the $kernel kernel, $cpus CPUs" \
+        bare_vm "$kernel" "$cpus" "$1" "$(setting "$1" timeout 180)"
+    done
+  done
+}
+
+system_test() {
+  test_settings "$1"
+  step "system/$(basename "$1" .sh)" system_vm "$(setting "$1" cpus 2)" "$1" "$(setting "$1" timeout 400)"
+}

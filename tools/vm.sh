@@ -1,0 +1,274 @@
+# shellcheck shell=bash
+# Virtual machines. Everything here runs inside the build image.
+#
+# A bare VM is a kernel and an initramfs of busybox; a system VM is Debian with systemd and the package.
+# Either runs one guest script and ends; its serial output carries the line "::exit:N::".
+
+# Programs of the image that bare VMs have besides busybox, when the image has them.
+bare_programs=(bpftool busctl chrt cyclictest dbus-daemon hackbench setpriv strace stress-ng taskset veristat)
+
+# Settings of the next VM; test_settings fills them from the comments of a test.
+vm_time=multi
+vm_append=
+vm_qemu=()
+
+# accel KERNEL: kvm if a kernel really boots with it here, else tcg. Tried once, then remembered.
+accel() {
+  local verdict=$cache/accel work
+  if [[ -n ${PANDEMONIUM_ACCEL-} ]]; then
+    echo "$PANDEMONIUM_ACCEL"
+  elif [[ ! -w /dev/kvm ]]; then
+    echo tcg
+  else
+    if [[ ! -e $verdict ]]; then
+      work=$(mktemp -d)
+      echo 'exit 0' >"$work/probe.sh"
+      if PANDEMONIUM_ACCEL=kvm bare_vm newest 1 "$work/probe.sh" 20 >/dev/null 2>&1; then
+        echo kvm >"$verdict"
+      else
+        echo tcg >"$verdict"
+      fi
+      remove_tree "$work"
+    fi
+    cat "$verdict"
+  fi
+}
+
+# machine CPUS MEMORY: QEMU arguments that every VM shares, one per line.
+machine() {
+  printf '%s\n' -M q35 -smp "$1" -m "$2" -no-reboot -nic none -vga none
+  if [[ $vm_time == virtual ]]; then
+    # One instruction is one nanosecond. The filter is only a 50 us timer on the virtual clock: without it
+    # a virtual CPU may wait 2 ms for its turn and every wake-up across CPUs is noise.
+    printf '%s\n' -cpu max,-rdrand,-rdseed -seed 1 -icount shift=0,sleep=off,align=off \
+      -rtc clock=vm,base=2026-01-01 -netdev hubport,id=n0,hubid=0 -object filter-buffer,id=fb,netdev=n0,interval=50
+  elif [[ $(accel) == kvm ]]; then
+    printf '%s\n' -accel kvm -cpu host
+  else
+    printf '%s\n' -accel tcg,thread=multi -cpu max
+  fi
+}
+
+# boot TIMEOUT QEMU-ARGUMENTS...: run a VM to its end, its serial line on stdout; returns the guest's status.
+boot() {
+  local timeout=$1 work status
+  shift
+  work=$(mktemp -d)
+  # In the foreground, so that Ctrl-C ends the machine too. Carriage returns and escapes are of no use in a log.
+  timeout --foreground --kill-after=5 "$timeout" \
+    qemu-system-x86_64 -display none -monitor none -serial stdio "$@" "${vm_qemu[@]}" </dev/null 2>&1 |
+    sed -u 's/\r//g; s/\x1b\][^\x1b\x07]*\(\x07\|\x1b\\\)//g; s/\x1b\[[0-9;?!]*[a-zA-Z]//g; s/\x1b[^[]//g' |
+    tee "$work/serial" || true
+  status=$(sed -n 's/^.*::exit:\([0-9]\{1,3\}\)::.*$/\1/p' "$work/serial" | tail -n 1)
+  remove_tree "$work"
+  if [[ -z $status ]]; then
+    echo "the machine ended, or was ended after $timeout s, before the script did"
+    return 1
+  fi
+  return "$status"
+}
+
+# bare_vm KERNEL CPUS SCRIPT [TIMEOUT]: run SCRIPT in a bare VM; its folder is /tests in there.
+bare_vm() {
+  local kernel cpus=$2 script=$3 timeout=${4:-180} work status arguments
+  kernel=$(kernel_file "$1") || die "there is no $1 kernel"
+  work=$(mktemp -d)
+  bare_initramfs "$work/initrd" "$(dirname "$script")"
+  mapfile -t arguments <<<"$(machine "$cpus" 2G)"
+  status=0
+  boot "$timeout" "${arguments[@]}" -kernel "$kernel" -initrd "$work/initrd" \
+    -append "$(bare_append) guest.script=$(basename "$script")" || status=$?
+  remove_tree "$work"
+  return "$status"
+}
+
+bare_append() {
+  printf '%s' "console=ttyS0 quiet panic=-1 $vm_append"
+  [[ $vm_time != virtual ]] || printf '%s' " nokaslr norandmaps random.trust_cpu=off mitigations=off"
+}
+
+# bare_initramfs FILE TESTS: what a bare VM starts from: the base, this tree's programs, the folder TESTS.
+bare_initramfs() {
+  local base root
+  base=$cache/images/$(basename "$(image_dir build)")-$(sha256sum "$top/tools/vm.sh" | cut -c1-12).cpio
+  [[ -e $base ]] || locked initramfs bare_base "$base"
+  root=$(dirname "$1")/root
+  mkdir -p "$root/usr/bin" "$root/tests"
+  install_programs "$root"
+  cp -r "$2/." "$root/tests/"
+  if [[ -d $top/data ]]; then
+    cp -r "$top/data" "$root/data"
+  fi
+  install -m755 "$top/tools/guest/bare-init" "$root/init"
+  {
+    cat "$base"
+    pack "$root"
+  } >"$1"
+  remove_tree "$root"
+}
+
+# install_programs ROOT: this tree's programs, where they are built, and their libraries.
+install_programs() {
+  local program
+  for program in pandemonium pandemoniumd pandemonium-workload; do
+    if program=$(built_program "$program"); then
+      install_program "$program" "$1"
+    fi
+  done
+}
+
+install_program() {
+  local library
+  install -D -m755 "$1" "$2/usr/bin/$(basename "$1")"
+  while read -r library; do
+    library=${library#/usr}
+    [[ -e $2/usr$library ]] || install -D -m755 "$library" "$2/usr$library"
+  done < <(ldd "$1" 2>/dev/null | grep -o '/[^ ]*')
+}
+
+bare_base() {
+  local root name
+  [[ ! -e $1 ]] || return 0
+  root=$(mktemp -d)
+  mkdir -p "$root"/{proc,sys,dev,run,tmp,root,etc,var/lib,usr/bin,usr/lib,usr/lib64}
+  for name in bin sbin; do ln -s usr/bin "$root/$name"; done
+  for name in lib lib64; do ln -s "usr/$name" "$root/$name"; done
+  ln -s bin "$root/usr/sbin"
+  ln -s ../run "$root/var/run"
+  for name in $(busybox --list); do
+    ln -sf busybox "$root/usr/bin/$name"
+  done
+  rm -f "$root/usr/bin/busybox"
+  cp /bin/busybox "$root/usr/bin/"
+  for name in "${bare_programs[@]}"; do
+    rm -f "$root/usr/bin/$name"
+    if command -v "$name" >/dev/null; then
+      install_program "$(command -v "$name")" "$root"
+    fi
+  done
+  mkdir -p "$root/usr/share"
+  cp -r /usr/share/dbus-1 "$root/usr/share/"
+  printf '%s\n' root:x:0:0::/root:/bin/sh messagebus:x:100:100::/:/bin/false pandemonium:x:101:101::/:/bin/false \
+    tester:x:1000:1000::/tmp:/bin/sh nobody:x:65534:65534::/:/bin/false >"$root/etc/passwd"
+  printf '%s\n' root:x:0: messagebus:x:100: pandemonium:x:101: tester:x:1000: nogroup:x:65534: >"$root/etc/group"
+  echo 0123456789abcdef0123456789abcdef >"$root/etc/machine-id"
+  pack "$root" >"$1.part"
+  rm -f "${1%-*}"-*.cpio
+  mv "$1.part" "$1"
+  remove_tree "$root"
+}
+
+pack() {
+  (cd "$1" && find . | LC_ALL=C sort | cpio --quiet -o -H newc --owner=0:0 --reproducible)
+}
+
+# system_disk: make the disk of the system VM, with the package installed but not enabled; prints its path.
+system_disk() {
+  local disk key
+  key=$(cat "$(package_file)" "$top"/tools/guest/* "$top/tools/vm.sh" | sha256sum | cut -c1-12)
+  disk=$cache/target/vm/system-$key.ext4
+  [[ -e $disk ]] || locked disk logged system_disk_make "$disk"
+  echo "$disk"
+}
+
+system_disk_make() {
+  local root
+  [[ ! -e $1 ]] || return 0
+  mkdir -p "$(dirname "$1")"
+  root=$1.root
+  rm -rf "$(dirname "$1")"/system-*
+  cp -a "$(image_dir guest)" "$root"
+  cp "$(package_file)" "$root/tmp/pandemonium.deb"
+  printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+  chmod 755 "$root" "$root/usr/sbin/policy-rc.d"
+  chroot "$root" dpkg --force-unsafe-io -i /tmp/pandemonium.deb
+  rm "$root/tmp/pandemonium.deb" "$root/usr/sbin/policy-rc.d"
+  chroot "$root" useradd --create-home --shell /bin/bash tester
+  chroot "$root" passwd --quiet --delete tester
+  chroot "$root" passwd --quiet --delete root
+  echo pandemonium-vm >"$root/etc/hostname"
+  echo '127.0.0.1 localhost pandemonium-vm' >"$root/etc/hosts"
+  : >"$root/etc/resolv.conf"
+  install -D -m755 "$top/tools/guest/system-run" "$root/usr/lib/guest/run"
+  install -D -m644 -t "$root/etc/systemd/system" "$top"/tools/guest/guest.{service,target}
+  install -D -m644 "$top/tools/guest/autologin.conf" "$root/etc/systemd/system/serial-getty@ttyS0.service.d/autologin.conf"
+  mke2fs -q -t ext4 -d "$root" "$1.part" 3G
+  mv "$1.part" "$1"
+  remove_tree "$root"
+}
+
+# payload_disk FILE TESTS: a small disk with the folder TESTS, the package and the workload.
+payload_disk() {
+  local root workload
+  root=$(dirname "$1")/payload
+  mkdir -p "$root/tests" "$root/bin"
+  cp -r "$2/." "$root/tests/"
+  cp "$(package_file)" "$root/pandemonium.deb"
+  if workload=$(built_program pandemonium-workload); then
+    cp "$workload" "$root/bin/"
+  fi
+  mke2fs -q -t ext4 -L payload -d "$root" "$1" 128M
+  remove_tree "$root"
+}
+
+# system_arguments WORK CPUS TESTS: QEMU arguments of the system VM, one per line.
+system_arguments() {
+  local disk
+  disk=$(system_disk)
+  payload_disk "$1/payload.ext4" "$3"
+  machine "$2" 2G
+  printf '%s\n' -drive "file=$disk,if=virtio,format=raw,snapshot=on" \
+    -drive "file=$1/payload.ext4,if=virtio,format=raw,snapshot=on" \
+    -kernel "$(kernel_file newest)" -initrd "$(echo "$(image_dir guest)"/boot/initrd.img-*)"
+}
+
+# system_append [SCRIPT [WORD...]]: kernel parameters; with SCRIPT the VM runs it and ends.
+system_append() {
+  printf '%s' "root=/dev/vda rw console=ttyS0 quiet panic=-1 $vm_append"
+  (($# == 0)) || printf '%s' " systemd.unit=guest.target systemd.mask=serial-getty@ttyS0.service guest.script=$*"
+}
+
+# system_vm CPUS SCRIPT [TIMEOUT [WORD...]]: run SCRIPT as root in the system VM; its folder is /run/payload/tests.
+system_vm() {
+  [[ -e $(package_file) ]] || die "the package was not built"
+  local cpus=$1 script=$2 timeout=${3:-400} work status arguments
+  work=$(mktemp -d)
+  mapfile -t arguments <<<"$(system_arguments "$work" "$cpus" "$(dirname "$script")")"
+  status=0
+  boot "$timeout" "${arguments[@]}" -append "$(system_append "$(basename "$script")" "${@:4}")" || status=$?
+  remove_tree "$work"
+  return "$status"
+}
+
+# command_vm bare|system [--kernel K] [--cpus N]: a VM with a shell on this terminal.
+command_vm() {
+  local kind=${1-} kernel=newest cpus=2 work arguments file
+  shift || true
+  while (($#)); do
+    case $1 in
+      --kernel) kernel=${2:?--kernel needs newest, oldest or a file} ;;
+      --cpus) cpus=${2:?--cpus needs a number} ;;
+      *) die "vm knows no option '$1'" ;;
+    esac
+    shift 2
+  done
+  work=$(mktemp -d)
+  case $kind in
+    bare)
+      file=$(kernel_file "$kernel") || die "there is no $kernel kernel"
+      timed "builds the programs" logged build_programs
+      bare_initramfs "$work/initrd" "$top/tests/bare"
+      mapfile -t arguments <<<"$(machine "$cpus" 2G)"
+      arguments+=(-kernel "$file" -initrd "$work/initrd" -append "$(bare_append)")
+      ;;
+    system)
+      timed "builds the package" logged package
+      mapfile -t arguments <<<"$(system_arguments "$work" "$cpus" "$top/tests/system")"
+      arguments+=(-append "$(system_append)")
+      ;;
+    *) die "vm takes bare or system" ;;
+  esac
+  note "Ctrl-A X ends the machine"
+  qemu-system-x86_64 -nographic "${arguments[@]}" || true
+  remove_tree "$work"
+}
