@@ -1,0 +1,8 @@
+#!/bin/sh
+# The kernel can take a scheduler, and none is there yet.
+# timeout: 60
+set -eu
+[ "$(cat /sys/kernel/sched_ext/state)" = disabled ]
+[ -r /sys/kernel/btf/vmlinux ]
+grep -q '^nodev	bpf$' /proc/filesystems
+echo "$(uname -r), $(nproc) CPUs"

@@ -1,0 +1,21 @@
+#!/bin/sh
+# In exact virtual time: a realtime task that never yields takes one CPU; work that may run elsewhere does.
+# cpus: 2
+# time: virtual
+# timeout: 300
+set -eu
+. ./lib/daemon.sh
+start_daemon
+pandemonium-workload hog --threads 4 --seconds 4 >/tmp/hogs &
+hogs=$!
+pandemonium-workload probe --seconds 4 >/tmp/probe &
+probe=$!
+sleep 1
+/usr/bin/chrt -f 50 /usr/bin/taskset -c 1 pandemonium-workload hog --threads 1 --seconds 2 >/dev/null
+wait "$hogs"
+wait "$probe"
+cat /tmp/hogs /tmp/probe
+still_ours "a realtime hog"
+gap=$(sed -n 's/.*longest gap \([0-9]*\)\..*/\1/p' /tmp/hogs)
+[ "$gap" -lt 1000 ] || fail "a task waited for $gap ms"
+stop_daemon
