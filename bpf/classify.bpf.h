@@ -8,7 +8,7 @@
 
 /* What a task is taken for before it has shown anything. */
 #define INITIAL_WAKEUP_FREQ 20U
-#define INITIAL_RUNTIME_NS (100 * NSEC_PER_USEC_)
+#define INITIAL_RUNTIME_NS  (100 * NSEC_PER_USEC_)
 
 static __always_inline void classify_init(struct task_ctx *t)
 {

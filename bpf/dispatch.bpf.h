@@ -31,8 +31,7 @@ static __noinline bool steal_restricted(s32 cpu, u64 now)
 
 	if (nr_stealable <= 0)
 		return false;
-	bpf_for(i, 1, limits.nr_cpu_ids)
-	{
+	bpf_for(i, 1, limits.nr_cpu_ids) {
 		u32 other = (u32)cpu + i;
 
 		if (other >= limits.nr_cpu_ids)
@@ -49,8 +48,7 @@ static __noinline bool steal_from_nodes(s32 cpu, u64 now)
 	u32 home = cpu_node[cpu & (MAX_CPUS - 1)];
 	u32 i;
 
-	bpf_for(i, 1, limits.nr_nodes)
-	{
+	bpf_for(i, 1, limits.nr_nodes) {
 		u32 node = home + i;
 
 		if (node >= limits.nr_nodes)

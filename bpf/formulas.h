@@ -12,26 +12,26 @@
 #define NSEC_PER_MSEC_ 1000000ULL
 
 /* Rates are counted per this window; the caps keep one wild interval from owning the average. */
-#define RATE_WINDOW_NS (100 * NSEC_PER_MSEC_)
+#define RATE_WINDOW_NS	(100 * NSEC_PER_MSEC_)
 #define WAKEUP_FREQ_MAX 64U
-#define CSW_RATE_MAX 512U
-#define LAT_CRI_MAX 255U
+#define CSW_RATE_MAX	512U
+#define LAT_CRI_MAX	255U
 
 /* A task is classified from its second wake-up on; its averages settle after eight. */
 #define AGE_CLASSIFIED 2U
-#define AGE_SETTLED 8U
-#define AGE_MAX 16U
+#define AGE_SETTLED    8U
+#define AGE_MAX	       16U
 
 /* Slices below this cost more in switches than they give in latency. */
-#define SLICE_MIN_NS (100 * NSEC_PER_USEC_)
+#define SLICE_MIN_NS	   (100 * NSEC_PER_USEC_)
 #define BATCH_SLICE_MIN_NS (1 * NSEC_PER_MSEC_)
 /* Every queued batch task should have its turn within about this time. */
 #define BATCH_ROUND_NS (80 * NSEC_PER_MSEC_)
 
 /* How far a queued task's virtual time may lie behind or ahead of its queue's clock. */
-#define CREDIT_UNIT_NS (40 * NSEC_PER_MSEC_)
+#define CREDIT_UNIT_NS	 (40 * NSEC_PER_MSEC_)
 #define CREDIT_UNITS_MAX 64ULL
-#define BATCH_CREDIT_NS (20 * NSEC_PER_MSEC_)
+#define BATCH_CREDIT_NS	 (20 * NSEC_PER_MSEC_)
 #define VTIME_CEILING_NS (30 * NSEC_PER_MSEC_)
 
 #define WEIGHT_DEFAULT 100U

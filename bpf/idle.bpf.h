@@ -58,8 +58,7 @@ static __always_inline s32 pick_victim(const struct task_struct *p, const struct
 	s32 best = -1;
 	u32 i;
 
-	bpf_for(i, 0, VICTIM_WINDOW)
-	{
+	bpf_for(i, 0, VICTIM_WINDOW) {
 		u32 cpu = (u32)prev_cpu + i;
 		struct cpu_ctx *c;
 
@@ -102,9 +101,9 @@ static __always_inline bool waker_hands_over(const struct task_struct *p, u64 wa
 static __always_inline void queue_behind_waker(struct task_struct *p, struct task_ctx *t, s32 cpu,
 					       u64 now)
 {
-	mark_stealable(t, true);
 	queue_insert(p, t, cpu_queue(cpu, QUEUE_INTERACTIVE),
 		     slice_of_sleeper(t->tier, t->avg_runtime_ns, knobs.slice_ns), 0, now);
+	mark_stealable(t);
 }
 
 static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t, s32 prev_cpu,
@@ -161,7 +160,8 @@ static __always_inline bool place_on_idle(struct task_struct *p, struct task_ctx
 {
 	s32 cpu;
 
-	if (p->nr_cpus_allowed == 1 || p->migration_disabled || !bpf_ksym_exists(scx_bpf_pick_idle_cpu))
+	if (p->nr_cpus_allowed == 1 || p->migration_disabled ||
+	    !bpf_ksym_exists(scx_bpf_pick_idle_cpu))
 		return false;
 	cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 	if (cpu < 0)

@@ -7,18 +7,18 @@
 #define __PANDEMONIUM_INTF_H
 
 /* Array bounds must be powers of two: indices are masked for the verifier. */
-#define MAX_CPUS 1024
+#define MAX_CPUS  1024
 #define MAX_NODES 64
 
 /* Log-linear histogram: eight buckets an octave, counted in units of 256 ns. */
 #define HIST_UNIT_SHIFT 8
-#define HIST_SUB_BITS 3
-#define HIST_BUCKETS 160
-#define SLEEP_BUCKETS 4
+#define HIST_SUB_BITS	3
+#define HIST_BUCKETS	160
+#define SLEEP_BUCKETS	4
 
-#define COMM_LEN 16
+#define COMM_LEN	16
 #define EXIT_REASON_LEN 128
-#define EXIT_MSG_LEN 1024
+#define EXIT_MSG_LEN	1024
 
 enum tier {
 	TIER_BATCH,

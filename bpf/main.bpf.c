@@ -10,8 +10,8 @@
  * clash with the compatibility wrappers.
  */
 #define BPF_NO_KFUNC_PROTOTYPES
-#define bool kernel_bool
-#define true kernel_true
+#define bool  kernel_bool
+#define true  kernel_true
 #define false kernel_false
 #include "vmlinux.h"
 #undef bool
@@ -61,6 +61,7 @@ void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
 	if (enq_flags & SCX_ENQ_REENQ)
 		count(CNT_DRAINED);
 
+	leave_queue(t);
 	/* A wake-up has just looked for an idle CPU in select_cpu(). */
 	if (!wakeup && place_on_idle(p, t))
 		return;
@@ -68,14 +69,12 @@ void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
 	if (wakeup && restricted && !__COMPAT_is_enq_cpu_selected(enq_flags) &&
 	    place_pinned_wakeup(p, t, cpu, now))
 		return;
-	if (restricted) {
-		queue = cpu_queue(allowed_cpu(p, cpu), queue_kind_of(t));
-		mark_stealable(t, p->nr_cpus_allowed > 1);
-	} else {
-		queue = node_queue(cpu, queue_kind_of(t));
-		count(CNT_SHARED);
-	}
+	queue = restricted ? cpu_queue(cpu, queue_kind_of(t)) : node_queue(cpu, queue_kind_of(t));
 	queue_insert(p, t, queue, SLICE_UNDECIDED_NS, enq_flags, now);
+	if (!restricted)
+		count(CNT_SHARED);
+	else if (p->nr_cpus_allowed > 1)
+		mark_stealable(t);
 }
 
 void BPF_STRUCT_OPS(pandemonium_dispatch, s32 cpu, struct task_struct *prev)
@@ -111,7 +110,7 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 
 	if (!t)
 		return;
-	mark_stealable(t, false);
+	leave_queue(t);
 	count_start(t, cpu);
 	if (t->woken_ns) {
 		count_wake_latency(t->tier, time_delta(now, t->woken_ns));
@@ -158,7 +157,7 @@ void BPF_STRUCT_OPS(pandemonium_quiescent, struct task_struct *p, u64 deq_flags)
 
 	if (!t)
 		return;
-	mark_stealable(t, false);
+	leave_queue(t);
 	if (!(deq_flags & SCX_DEQ_SLEEP))
 		return;
 	classify_sleep(t);
@@ -174,8 +173,6 @@ void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
 	if (!t)
 		return;
 	last_tick_ns = now;
-	sample_depth(node_queue(cpu, QUEUE_INTERACTIVE));
-	sample_depth(node_queue(cpu, QUEUE_BATCH));
 	if (t->tier != TIER_BATCH &&
 	    t->awake_run_ns + time_delta(now, t->started_ns) > knobs.cpu_bound_thresh_ns) {
 		t->tier = floor_tier(p, TIER_BATCH);
@@ -218,7 +215,6 @@ static void flush_to_global(u32 queue)
 
 	bpf_for_each(scx_dsq, p, queue, 0)
 		scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_GLOBAL, 0);
-	queue_state_of(queue)->waiting_since = 0;
 }
 
 void BPF_STRUCT_OPS(pandemonium_cpu_offline, s32 cpu)
@@ -260,7 +256,7 @@ void BPF_STRUCT_OPS(pandemonium_disable, struct task_struct *p)
 	struct task_ctx *t = task_ctx_of(p);
 
 	if (t)
-		mark_stealable(t, false);
+		leave_queue(t);
 }
 
 void BPF_STRUCT_OPS(pandemonium_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
@@ -287,15 +283,13 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(pandemonium_init)
 	nr_online = bpf_cpumask_weight(online);
 	scx_bpf_put_cpumask(online);
 
-	bpf_for(i, 0, limits.nr_cpu_ids)
-	{
+	bpf_for(i, 0, limits.nr_cpu_ids) {
 		cpu_ctx_of(i)->tier = NR_TIERS;
 		err = create_queue_pair(cpu_queue(i, QUEUE_INTERACTIVE));
 		if (err)
 			return err;
 	}
-	bpf_for(i, 0, limits.nr_nodes)
-	{
+	bpf_for(i, 0, limits.nr_nodes) {
 		err = create_queue_pair(queue_of_node(i, QUEUE_INTERACTIVE));
 		if (err)
 			return err;
@@ -315,27 +309,27 @@ void BPF_STRUCT_OPS(pandemonium_dump, struct scx_dump_ctx *dctx)
 
 	scx_bpf_dump("online=%u stealable=%d slice=%llu batch=%llu sojourn=%llu\n", nr_online,
 		     nr_stealable, knobs.slice_ns, knobs.batch_slice_ns, knobs.sojourn_thresh_ns);
-	bpf_for(i, 0, limits.nr_nodes)
-	{
+	bpf_for(i, 0, limits.nr_nodes) {
 		u32 interactive = queue_of_node(i, QUEUE_INTERACTIVE);
 		u32 batch = queue_of_node(i, QUEUE_BATCH);
 
-		scx_bpf_dump("node %u: interactive %u waiting %llu ns, batch %u waiting %llu ns\n",
-			     i, nr_queued(interactive), queue_wait_ns(interactive, now),
-			     nr_queued(batch), queue_wait_ns(batch, now));
+		scx_bpf_dump(
+			"node %u: interactive %llu waiting %llu ns, batch %llu waiting %llu ns\n",
+			i, nr_queued(interactive), queue_wait_ns(interactive, now),
+			nr_queued(batch), queue_wait_ns(batch, now));
 	}
 }
 
 void BPF_STRUCT_OPS(pandemonium_dump_cpu, struct scx_dump_ctx *dctx, s32 cpu, bool idle)
 {
 	const struct cpu_ctx *c = cpu_ctx_of(cpu);
-	u32 interactive = nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE));
-	u32 batch = nr_queued(cpu_queue(cpu, QUEUE_BATCH));
+	u64 interactive = nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE));
+	u64 batch = nr_queued(cpu_queue(cpu, QUEUE_BATCH));
 
 	if (idle && !interactive && !batch)
 		return;
-	scx_bpf_dump("tier=%u since_batch=%u own interactive=%u batch=%u", c->tier, c->since_batch,
-		     interactive, batch);
+	scx_bpf_dump("tier=%u since_batch=%u own interactive=%llu batch=%llu", c->tier,
+		     c->since_batch, interactive, batch);
 }
 
 void BPF_STRUCT_OPS(pandemonium_dump_task, struct scx_dump_ctx *dctx, struct task_struct *p)
@@ -350,17 +344,28 @@ void BPF_STRUCT_OPS(pandemonium_dump_task, struct scx_dump_ctx *dctx, struct tas
 }
 
 /* cpu_release is cleared and flags are masked by the loader where the running kernel differs. */
-SCX_OPS_DEFINE(pandemonium, .select_cpu = (void *)pandemonium_select_cpu,
-	       .enqueue = (void *)pandemonium_enqueue, .dispatch = (void *)pandemonium_dispatch,
-	       .runnable = (void *)pandemonium_runnable, .running = (void *)pandemonium_running,
-	       .stopping = (void *)pandemonium_stopping,
-	       .quiescent = (void *)pandemonium_quiescent, .tick = (void *)pandemonium_tick,
-	       .cpu_release = (void *)pandemonium_cpu_release,
-	       .cpu_online = (void *)pandemonium_cpu_online,
-	       .cpu_offline = (void *)pandemonium_cpu_offline,
-	       .init_task = (void *)pandemonium_init_task, .enable = (void *)pandemonium_enable,
-	       .disable = (void *)pandemonium_disable,
-	       .exit_task = (void *)pandemonium_exit_task, .init = (void *)pandemonium_init,
-	       .exit = (void *)pandemonium_exit, .dump = (void *)pandemonium_dump,
-	       .dump_cpu = (void *)pandemonium_dump_cpu, .dump_task = (void *)pandemonium_dump_task,
-	       .timeout_ms = 20000, .name = "pandemonium");
+/* clang-format off */
+SCX_OPS_DEFINE(pandemonium,
+	       .select_cpu    = (void *)pandemonium_select_cpu,
+	       .enqueue       = (void *)pandemonium_enqueue,
+	       .dispatch      = (void *)pandemonium_dispatch,
+	       .runnable      = (void *)pandemonium_runnable,
+	       .running       = (void *)pandemonium_running,
+	       .stopping      = (void *)pandemonium_stopping,
+	       .quiescent     = (void *)pandemonium_quiescent,
+	       .tick          = (void *)pandemonium_tick,
+	       .cpu_release   = (void *)pandemonium_cpu_release,
+	       .cpu_online    = (void *)pandemonium_cpu_online,
+	       .cpu_offline   = (void *)pandemonium_cpu_offline,
+	       .init_task     = (void *)pandemonium_init_task,
+	       .enable        = (void *)pandemonium_enable,
+	       .disable       = (void *)pandemonium_disable,
+	       .exit_task     = (void *)pandemonium_exit_task,
+	       .init          = (void *)pandemonium_init,
+	       .exit          = (void *)pandemonium_exit,
+	       .dump          = (void *)pandemonium_dump,
+	       .dump_cpu      = (void *)pandemonium_dump_cpu,
+	       .dump_task     = (void *)pandemonium_dump_task,
+	       .timeout_ms    = 20000,
+	       .name          = "pandemonium");
+/* clang-format on */

@@ -5,7 +5,7 @@
 #ifndef __PANDEMONIUM_MAPS_BPF_H
 #define __PANDEMONIUM_MAPS_BPF_H
 
-#define CACHE_LINE 64
+#define CACHE_LINE	   64
 #define RATE_FRACTION_BITS 8
 
 /* Daemon writes (memory-mapped, at any time), scheduler reads. */
@@ -31,14 +31,15 @@ s32 nr_stealable SEC(".data.state");
 /*
  * One per dispatch queue, indexed by its id. Whoever inserts or takes a task updates it.
  * @clock is the latest virtual time that started running from this queue.
- * @waiting_since is when the queue was last served or became non-empty, 0 while it is empty.
- * @depth is the number of tasks at the last tick of a CPU it serves, for the daemon to read.
+ * @served_ns is when a task was last taken from it, or came into it while it was empty.
+ * @scan_after is when the starvation rescue next looks at its single tasks.
+ * @pending counts its tasks; see nr_queued().
  */
 struct queue_state {
 	u64 clock;
-	u64 waiting_since;
+	u64 served_ns;
 	u64 scan_after;
-	u64 depth;
+	s64 pending;
 } __attribute__((aligned(CACHE_LINE)));
 
 #define NR_QUEUES (2 * (MAX_CPUS + MAX_NODES))
@@ -82,6 +83,7 @@ struct task_ctx {
 	u32 age;
 	u32 wakes;
 	u8 tier;
+	bool queued;
 	bool stealable;
 };
 

@@ -40,19 +40,22 @@ static __always_inline struct queue_state *queue_state_of(u32 queue)
 	return &queues[queue < NR_QUEUES ? queue : 0];
 }
 
-static __always_inline u32 nr_queued(u32 queue)
+/*
+ * How many tasks are in the queue or on their way in or out of it: an insertion takes effect only
+ * after the callback has returned, and the count drops when the task starts. Never too low, so zero
+ * means that asking the kernel is pointless.
+ */
+static __always_inline u64 nr_queued(u32 queue)
 {
-	s32 nr = scx_bpf_dsq_nr_queued(queue);
+	s64 nr = queue_state_of(queue)->pending;
 
 	return nr > 0 ? nr : 0;
 }
 
-/* Time since the queue was last served, while it holds work. */
+/* Time since the queue was last served, or since work came into it while it was empty. */
 static __always_inline u64 queue_wait_ns(u32 queue, u64 now)
 {
-	u64 since = queue_state_of(queue)->waiting_since;
-
-	return since ? time_delta(now, since) : 0;
+	return nr_queued(queue) ? time_delta(now, queue_state_of(queue)->served_ns) : 0;
 }
 
 static __always_inline bool waits_longer(u32 queue, u64 now, u64 thresh_ns)
@@ -60,38 +63,13 @@ static __always_inline bool waits_longer(u32 queue, u64 now, u64 thresh_ns)
 	return queue_wait_ns(queue, now) > thresh_ns;
 }
 
-/*
- * Keeps waiting_since true to the queue after a take. Cleared first and then looked at again: an
- * insertion that slipped in between saw the old stamp and left it alone.
- */
-static __always_inline void queue_served(u32 queue, u64 now)
-{
-	struct queue_state *q = queue_state_of(queue);
-
-	if (nr_queued(queue)) {
-		q->waiting_since = now;
-		return;
-	}
-	q->waiting_since = 0;
-	barrier();
-	if (nr_queued(queue))
-		q->waiting_since = now;
-}
-
-/* Moves the head that @cpu may run to its local queue. */
+/* Moves the first task that this CPU may run to its local queue. */
 static __always_inline bool queue_take(u32 queue, u64 now)
 {
-	struct queue_state *q = queue_state_of(queue);
-
-	if (!q->waiting_since)
+	if (!nr_queued(queue) || !scx_bpf_dsq_move_to_local(queue, SCX_ENQ_IMMED))
 		return false;
-	if (scx_bpf_dsq_move_to_local(queue, SCX_ENQ_IMMED)) {
-		queue_served(queue, now);
-		return true;
-	}
-	if (!nr_queued(queue))
-		queue_served(queue, now);
-	return false;
+	queue_state_of(queue)->served_ns = now;
+	return true;
 }
 
 static __always_inline void rebase_vtime(struct task_ctx *t, u32 queue)
@@ -115,24 +93,34 @@ static __always_inline bool is_restricted(const struct task_struct *p)
 	return (u32)p->nr_cpus_allowed < nr_online || p->migration_disabled > ours;
 }
 
-/* A CPU for a restricted task: where it is, if that is still allowed. */
-static __always_inline s32 allowed_cpu(const struct task_struct *p, s32 cpu)
+/* Wherever a task goes from its queue, it passes one of the callbacks that call this. */
+static __always_inline void leave_queue(struct task_ctx *t)
 {
-	u32 other;
-
-	if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
-		return cpu;
-	other = bpf_cpumask_any_distribute(p->cpus_ptr);
-	return other < limits.nr_cpu_ids ? other : cpu;
+	if (!t->queued)
+		return;
+	t->queued = false;
+	__sync_fetch_and_add(&queue_state_of(t->queue)->pending, -1);
+	if (t->stealable) {
+		t->stealable = false;
+		__sync_fetch_and_add(&nr_stealable, -1);
+	}
 }
 
-/* A task with nothing but affinity against it may be helped by an idle CPU elsewhere. */
-static __always_inline void mark_stealable(struct task_ctx *t, bool stealable)
+static __always_inline void join_queue(struct task_ctx *t, u32 queue, u64 now)
 {
-	if (t->stealable == stealable)
-		return;
-	t->stealable = stealable;
-	__sync_fetch_and_add(&nr_stealable, stealable ? 1 : -1);
+	struct queue_state *q = queue_state_of(queue);
+
+	t->queued = true;
+	t->queued_ns = now;
+	if (__sync_fetch_and_add(&q->pending, 1) <= 0)
+		q->served_ns = now;
+}
+
+/* An idle CPU elsewhere may take this task from the queue of a CPU. */
+static __always_inline void mark_stealable(struct task_ctx *t)
+{
+	t->stealable = true;
+	__sync_fetch_and_add(&nr_stealable, 1);
 }
 
 static __always_inline enum queue_kind queue_kind_of(const struct task_ctx *t)
@@ -150,6 +138,7 @@ static __always_inline void queue_insert(struct task_struct *p, struct task_ctx 
 	struct queue_state *q = queue_state_of(queue);
 	u64 deadline;
 
+	leave_queue(t);
 	rebase_vtime(t, queue);
 	if (queue & QUEUE_BATCH)
 		t->vtime = vtime_clamp(t->vtime, q->clock, BATCH_CREDIT_NS, VTIME_CEILING_NS);
@@ -159,11 +148,8 @@ static __always_inline void queue_insert(struct task_struct *p, struct task_ctx 
 	deadline = t->vtime;
 	if (!(queue & QUEUE_BATCH))
 		deadline += awake_penalty_ns(t->awake_run_ns, t->tier);
-	t->queued_ns = now;
+	join_queue(t, queue, now);
 	scx_bpf_dsq_insert_vtime(p, queue, slice_ns, deadline, enq_flags);
-	barrier();
-	if (!q->waiting_since)
-		q->waiting_since = now;
 }
 
 static __always_inline void advance_clock(const struct task_ctx *t)
@@ -183,11 +169,6 @@ static __always_inline void advance_clock_by_service(const struct task_ctx *t, u
 	u32 sharers = nr_queued(t->queue) + nr_online;
 
 	q->clock += delta / (sharers ? sharers : 1);
-}
-
-static __always_inline void sample_depth(u32 queue)
-{
-	queue_state_of(queue)->depth = nr_queued(queue);
 }
 
 #endif /* __PANDEMONIUM_QUEUES_BPF_H */

@@ -11,8 +11,8 @@
 
 /* A single task that waited this long goes first, whatever its virtual time. */
 #define TASK_WAIT_MAX_NS (300 * NSEC_PER_MSEC_)
-#define SCAN_DEPTH 64
-#define SCAN_PERIOD_NS (50 * NSEC_PER_MSEC_)
+#define SCAN_DEPTH	 64
+#define SCAN_PERIOD_NS	 (50 * NSEC_PER_MSEC_)
 /* While a scan finds starved tasks, the next one comes sooner. */
 #define SCAN_AGAIN_NS (4 * NSEC_PER_MSEC_)
 
@@ -35,12 +35,14 @@ static __always_inline bool take_batch(s32 cpu, u64 now)
 	return false;
 }
 
-static __always_inline u32 longest_waiting_batch(s32 cpu, u64 now)
+/* Takes from the batch queue that waited longest, if that is longer than the threshold. */
+static __always_inline bool take_waiting_batch(s32 cpu, u64 now, u64 thresh_ns)
 {
 	u32 own = cpu_queue(cpu, QUEUE_BATCH);
 	u32 node = node_queue(cpu, QUEUE_BATCH);
+	u32 longest = queue_wait_ns(own, now) > queue_wait_ns(node, now) ? own : node;
 
-	return queue_wait_ns(own, now) > queue_wait_ns(node, now) ? own : node;
+	return waits_longer(longest, now, thresh_ns) && queue_take(longest, now);
 }
 
 /*
@@ -73,7 +75,6 @@ static __always_inline bool help_neighbour(s32 cpu, u64 now)
 static __always_inline bool rescue_overflow(s32 cpu, u64 now)
 {
 	u32 interactive = node_queue(cpu, QUEUE_INTERACTIVE);
-	u32 batch = longest_waiting_batch(cpu, now);
 
 	if (waits_longer(interactive, now, limits.overflow_rescue_ns) &&
 	    queue_take(interactive, now)) {
@@ -81,7 +82,7 @@ static __always_inline bool rescue_overflow(s32 cpu, u64 now)
 		return true;
 	}
 	if (cpu_ctx_of(cpu)->since_batch &&
-	    waits_longer(batch, now, limits.overflow_rescue_ns) && queue_take(batch, now)) {
+	    take_waiting_batch(cpu, now, limits.overflow_rescue_ns)) {
 		count(CNT_OVERFLOW_RESCUES);
 		return true;
 	}
@@ -97,25 +98,31 @@ static __always_inline bool force_batch(s32 cpu, u64 now)
 	return true;
 }
 
+/* A local queue takes only what its CPU may run; anything else would end the scheduler. */
+static __always_inline bool may_run_here(const struct task_struct *p, s32 cpu)
+{
+	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr) &&
+	       (!p->migration_disabled || scx_bpf_task_cpu(p) == cpu);
+}
+
 /* Moves the first task near the head of @queue that has waited beyond the bound. */
-static __noinline bool take_starved_task(u32 queue, u64 now)
+static __noinline bool take_starved_task(u32 queue, s32 cpu, u64 now)
 {
 	struct queue_state *q = queue_state_of(queue);
 	struct task_struct *p;
 	u32 looked = 0;
 	bool found = false;
 
-	if (time_before(now, q->scan_after) || !q->waiting_since)
+	if (time_before(now, q->scan_after) || !nr_queued(queue))
 		return false;
 	q->scan_after = now + SCAN_PERIOD_NS;
-	bpf_for_each(scx_dsq, p, queue, 0)
-	{
+	bpf_for_each(scx_dsq, p, queue, 0) {
 		struct task_ctx *t;
 
 		if (++looked > SCAN_DEPTH)
 			break;
 		t = task_ctx_of(p);
-		if (!t || time_delta(now, t->queued_ns) < TASK_WAIT_MAX_NS)
+		if (!t || time_delta(now, t->queued_ns) < TASK_WAIT_MAX_NS || !may_run_here(p, cpu))
 			continue;
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, SCX_ENQ_IMMED)) {
 			found = true;
@@ -130,12 +137,10 @@ static __noinline bool take_starved_task(u32 queue, u64 now)
 /* Step 3. The safety net: an unserved batch queue, or one task that is overtaken for ever. */
 static __always_inline bool rescue_starved(s32 cpu, u64 now)
 {
-	u32 batch = longest_waiting_batch(cpu, now);
-
-	if ((waits_longer(batch, now, limits.starvation_rescue_ns) && queue_take(batch, now)) ||
-	    take_starved_task(node_queue(cpu, QUEUE_BATCH), now) ||
-	    take_starved_task(cpu_queue(cpu, QUEUE_BATCH), now) ||
-	    take_starved_task(node_queue(cpu, QUEUE_INTERACTIVE), now)) {
+	if (take_waiting_batch(cpu, now, limits.starvation_rescue_ns) ||
+	    take_starved_task(node_queue(cpu, QUEUE_BATCH), cpu, now) ||
+	    take_starved_task(cpu_queue(cpu, QUEUE_BATCH), cpu, now) ||
+	    take_starved_task(node_queue(cpu, QUEUE_INTERACTIVE), cpu, now)) {
 		count(CNT_STARVATION_RESCUES);
 		return true;
 	}
@@ -145,9 +150,7 @@ static __always_inline bool rescue_starved(s32 cpu, u64 now)
 /* Step 5. Beyond the sojourn threshold the queue that waited longest goes, not the one in turn. */
 static __always_inline bool rescue_sojourn(s32 cpu, u64 now)
 {
-	u32 batch = longest_waiting_batch(cpu, now);
-
-	if (!waits_longer(batch, now, knobs.sojourn_thresh_ns) || !queue_take(batch, now))
+	if (!take_waiting_batch(cpu, now, knobs.sojourn_thresh_ns))
 		return false;
 	count(CNT_SOJOURN_RESCUES);
 	return true;

@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # Upgrading restarts a running service, removing stops it, purging leaves nothing.
 # timeout: 400
 set -eu
@@ -12,7 +12,6 @@ systemctl is-active --quiet pandemonium
 dpkg -r pandemonium
 [ ! -e /usr/libexec/pandemoniumd ]
 [ -z "$(pidof pandemoniumd)" ]
-[ -e /etc/pandemonium/config.toml ]
 dpkg -i "$deb"
 if systemctl is-active --quiet pandemonium; then exit 1; fi
 if systemctl is-enabled --quiet pandemonium; then exit 1; fi

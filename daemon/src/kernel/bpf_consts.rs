@@ -31,7 +31,6 @@ const ENUMS: &[&str] = &[
 /// they exist, but no program may call them.
 const NEEDED_KFUNCS: &[&str] = &[
     "scx_bpf_create_dsq",
-    "scx_bpf_dsq_nr_queued",
     "scx_bpf_select_cpu_dfl",
     "scx_bpf_test_and_clear_cpu_idle",
 ];

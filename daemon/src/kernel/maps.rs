@@ -149,12 +149,10 @@ fn add_gauges(reading: &mut Reading, skel: &BpfSkel<'_>, nr_nodes: usize) {
     let pairs = bss.queues[NODE_QUEUES..].chunks_exact(2).take(nr_nodes);
     for pair in pairs {
         let [interactive, batch] = pair else { continue };
-        if interactive.waiting_since != 0 {
-            reading.interactive_queued += interactive.depth;
-        }
-        if batch.waiting_since != 0 {
-            reading.batch_queued += batch.depth;
-            let wait = state.last_tick_ns.saturating_sub(batch.waiting_since);
+        reading.interactive_queued += interactive.pending.max(0).unsigned_abs();
+        reading.batch_queued += batch.pending.max(0).unsigned_abs();
+        if batch.pending > 0 {
+            let wait = state.last_tick_ns.saturating_sub(batch.served_ns);
             reading.batch_wait_ns = reading.batch_wait_ns.max(wait);
         }
     }
