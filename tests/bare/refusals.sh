@@ -16,6 +16,9 @@ refuses() {
   ! grep -qi panicked /tmp/said || fail "panicked: $*"
 }
 
+unshare -m sh -c 'mount -t tmpfs none /sys/kernel && exec pandemoniumd --no-bus' >/tmp/said 2>&1 && fail "ran without sched_ext"
+cat /tmp/said
+grep -q "sched_ext" /tmp/said || fail "no word of sched_ext"
 refuses 5 "D-Bus" pandemoniumd --state-dir /tmp/other
 refuses 2 "turbo" pandemoniumd --no-bus --mode turbo
 start_daemon

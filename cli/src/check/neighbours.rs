@@ -108,12 +108,18 @@ fn process(comm: &str) -> Option<Finding> {
     ))
 }
 
-/// The distinct names of all processes.
+/// The kernel's own sched_ext helper is called scx_enable_helper; only user programs load schedulers.
+fn is_kernel_thread(root: &Root, pid: &str) -> bool {
+    matches!(root.text(&format!("proc/{pid}/cmdline")), Look::Found(line) if line.is_empty())
+}
+
+/// The distinct names of all programs.
 fn comms(root: &Root) -> Look<Vec<String>> {
     root.names("proc").map(|names| {
         let mut comms: Vec<String> = names
             .iter()
             .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
+            .filter(|pid| !is_kernel_thread(root, pid))
             .filter_map(|pid| match root.text(&format!("proc/{pid}/comm")) {
                 Look::Found(comm) => Some(comm),
                 // A process may end while we look, or be hidden from us.

@@ -1,0 +1,16 @@
+#!/bin/sh
+# A task that a realtime hog keeps off its only CPU: the kernel ends the scheduler, says why, and it comes back.
+# kernels: oldest
+# timeout: 200
+set -eu
+. ./lib/daemon.sh
+start_daemon
+echo -1 >/proc/sys/kernel/sched_rt_runtime_us
+/usr/bin/chrt -f 50 /usr/bin/taskset -c 1 pandemonium-workload hog --threads 1 --seconds 45 >/dev/null &
+sleep 2
+/usr/bin/taskset -c 1 pandemonium-workload hog --threads 1 --seconds 1 >/dev/null &
+wait_for 900 grep -q "stall" /tmp/daemon.log || fail "no stall was reported"
+grep stall /tmp/daemon.log
+back() { [ "$(grep -c attached /tmp/daemon.log)" -ge 2 ] && is_ours; }
+wait_for 600 back || fail "it did not come back"
+stop_daemon
