@@ -33,6 +33,14 @@ pub const INTERFACES: [&str; 3] = [SCHEDULER_INTERFACE, METRICS_INTERFACE, PROCE
 /// Grows by one with every addition to an interface; nothing is ever removed.
 pub const API_LEVEL: u32 = 1;
 
+/// Kernel functions the scheduler cannot do without. Some kernel builds lost the prototypes of a few:
+/// they exist, but no program may call them.
+pub const NEEDED_KFUNCS: [&str; 3] = [
+    "scx_bpf_create_dsq",
+    "scx_bpf_select_cpu_dfl",
+    "scx_bpf_test_and_clear_cpu_idle",
+];
+
 /// The systemd unit that owns the bus name.
 pub const UNIT: &str = "pandemonium.service";
 /// The system user the unit runs as.

@@ -1,8 +1,11 @@
 //! Questions to the kernel: its version, how it was built, and which scheduler it runs.
 
+use std::collections::HashSet;
 use std::io::Read;
 
 use flate2::read::GzDecoder;
+
+use pandemonium_api::NEEDED_KFUNCS;
 
 use super::root::{Look, Root};
 use super::{Finding, Verdict};
@@ -26,6 +29,7 @@ pub(super) fn findings(root: &Root) -> Vec<Finding> {
     let mut findings = vec![version(&release), sched_ext(root)];
     findings.extend(configuration(root, &release));
     findings.push(btf(root));
+    findings.extend(kfuncs(root));
     findings.push(scheduler(root));
     findings
 }
@@ -155,6 +159,38 @@ fn btf(root: &Root) -> Finding {
     }
 }
 
+/// Whether programs can call the kernel functions the scheduler needs. Since 7.0 a function with a
+/// hidden argument has its full prototype under the name with `_impl`; some builds lack it.
+fn kfuncs(root: &Root) -> Option<Finding> {
+    const NAME: &str = "kernel functions";
+    let Look::Found(btf) = root.bytes("sys/kernel/btf/vmlinux") else {
+        return None;
+    };
+    let names: HashSet<&[u8]> = btf
+        .split(|&byte| byte == 0)
+        .filter(|name| name.starts_with(b"scx_bpf_"))
+        .collect();
+    if names.is_empty() {
+        return None;
+    }
+    let are_split = names.iter().any(|name| name.ends_with(b"_impl"));
+    let is_callable = |name: &str| {
+        names.contains(name.as_bytes())
+            && (!are_split || names.contains(format!("{name}_impl").as_bytes()))
+    };
+    let missing = NEEDED_KFUNCS.into_iter().find(|name| !is_callable(name));
+    Some(match missing {
+        None => Finding::ok(NAME, "all that are needed can be called"),
+        Some(name) => Finding::new(
+            NAME,
+            Verdict::Note,
+            format!("this build may lack the full prototype of {name}"),
+            "if the scheduler does not load, install another build of the kernel",
+        )
+        .optional(),
+    })
+}
+
 fn scheduler(root: &Root) -> Finding {
     const NAME: &str = "scheduler";
     let ops = match root.text("sys/kernel/sched_ext/root/ops") {
@@ -193,6 +229,31 @@ fn without_ops(root: &Root) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn kfuncs_of(names: &str) -> Option<Finding> {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("sys/kernel/btf/vmlinux");
+        std::fs::create_dir_all(file.parent().expect("a parent")).expect("directories");
+        std::fs::write(file, names.replace(' ', "\0")).expect("a file");
+        kfuncs(&Root::new(dir.path()).expect("a root"))
+    }
+
+    #[test]
+    fn a_kernel_build_without_full_prototypes_is_noted() {
+        let whole = NEEDED_KFUNCS.join(" ");
+        let split = NEEDED_KFUNCS
+            .map(|name| format!("{name} {name}_impl"))
+            .join(" ");
+        let verdict = |names: &str| kfuncs_of(names).map(|finding| finding.verdict);
+        assert_eq!(verdict(&format!(" {whole} ")), Some(Verdict::Ok));
+        assert_eq!(verdict(&format!(" {split} ")), Some(Verdict::Ok));
+        assert_eq!(
+            verdict(&format!(" {whole} scx_bpf_now_impl ")),
+            Some(Verdict::Note)
+        );
+        assert_eq!(verdict(" scx_bpf_now "), Some(Verdict::Note));
+        assert_eq!(verdict(" nothing of the kind "), None);
+    }
 
     #[test]
     fn versions_are_compared_as_numbers() {

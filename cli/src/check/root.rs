@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 
-/// No file of interest is larger; a larger one is not what it seems.
-const MAX_BYTES: u64 = 4 << 20;
+/// No file of interest is larger, the kernel's type information included.
+const MAX_BYTES: u64 = 32 << 20;
 
 /// The directory taken for `/`.
 pub(super) struct Root(PathBuf);

@@ -6,6 +6,7 @@
 use anyhow::{Context, Result};
 use libbpf_rs::OpenObject;
 use libbpf_rs::btf::{Btf, ReferencesType, TypeId, types};
+use pandemonium_api::NEEDED_KFUNCS;
 use std::collections::HashMap;
 
 /// The enums that hold sched_ext's constants.
@@ -25,14 +26,6 @@ const ENUMS: &[&str] = &[
     "scx_exit_kind",
     "scx_exit_code",
     "scx_opi",
-];
-
-/// What the scheduler cannot do without. Some kernel builds lost the prototypes of a few functions:
-/// they exist, but no program may call them.
-const NEEDED_KFUNCS: &[&str] = &[
-    "scx_bpf_create_dsq",
-    "scx_bpf_select_cpu_dfl",
-    "scx_bpf_test_and_clear_cpu_idle",
 ];
 
 /// Every sched_ext constant of the running kernel.
@@ -79,8 +72,7 @@ impl KernelConsts {
         let has_reenqueue_anywhere = is_callable(&btf, "scx_bpf_reenqueue_local___v2")
             || is_callable(&btf, "scx_bpf_dsq_reenq");
         let unusable = NEEDED_KFUNCS
-            .iter()
-            .copied()
+            .into_iter()
             .filter(|name| !is_callable(&btf, name))
             .collect();
         Ok(KernelConsts {
