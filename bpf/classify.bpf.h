@@ -33,6 +33,17 @@ static __always_inline u64 context_switches(const struct task_struct *p)
 	return p->nvcsw + p->nivcsw;
 }
 
+static __always_inline void rescore(const struct task_struct *p, struct task_ctx *t)
+{
+	if (t->age < AGE_CLASSIFIED)
+		return;
+	t->lat_cri = lat_cri_score(t->wakeup_freq >> RATE_FRACTION_BITS,
+				   t->csw_rate >> RATE_FRACTION_BITS, t->avg_runtime_ns,
+				   t->runtime_dev_ns);
+	t->tier = floor_tier(
+		p, tier_of_score(t->lat_cri, knobs.lat_cri_thresh_high, knobs.lat_cri_thresh_low));
+}
+
 static __always_inline void classify_wake(const struct task_struct *p, struct task_ctx *t, u64 now)
 {
 	u64 csw = context_switches(p);
@@ -51,22 +62,18 @@ static __always_inline void classify_wake(const struct task_struct *p, struct ta
 	}
 	t->last_wake_ns = now;
 	t->last_csw = csw;
-	if (t->age < AGE_CLASSIFIED)
-		return;
-	t->lat_cri = lat_cri_score(t->wakeup_freq >> RATE_FRACTION_BITS,
-				   t->csw_rate >> RATE_FRACTION_BITS, t->avg_runtime_ns,
-				   t->runtime_dev_ns);
-	t->tier = floor_tier(
-		p, tier_of_score(t->lat_cri, knobs.lat_cri_thresh_high, knobs.lat_cri_thresh_low));
+	rescore(p, t);
 }
 
-static __always_inline void classify_sleep(struct task_ctx *t)
+/* The sleep undoes a demotion, so that the next wake-up asks for a CPU as what the task really is. */
+static __always_inline void classify_sleep(const struct task_struct *p, struct task_ctx *t)
 {
 	u64 run = t->awake_run_ns;
 
 	t->runtime_dev_ns = ewma(t->runtime_dev_ns, abs_diff(run, t->avg_runtime_ns), t->age);
 	t->avg_runtime_ns = ewma(t->avg_runtime_ns, run, t->age);
 	t->awake_run_ns = 0;
+	rescore(p, t);
 }
 
 /* Called when a task goes on wanting the CPU: judged by its run since it last slept. */

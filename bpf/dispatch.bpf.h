@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a CPU runs next when its local queue is empty: nine steps in order, one function each. Steps
- * 0, 2, 3 and 5 are in rescue.bpf.h.
+ * 0, 2, 3, 5 and 6 are in rescue.bpf.h.
  */
 #ifndef __PANDEMONIUM_DISPATCH_BPF_H
 #define __PANDEMONIUM_DISPATCH_BPF_H
@@ -18,12 +18,6 @@ static __always_inline bool take_node_interactive(s32 cpu, u64 now)
 	return queue_take(node_queue(cpu, QUEUE_INTERACTIVE), now);
 }
 
-/* Step 6. Batch work, the node's and this CPU's own in turn. */
-static __always_inline bool take_node_batch(s32 cpu, u64 now)
-{
-	return take_batch(cpu, now);
-}
-
 /* Work bound to other CPUs by an affinity that includes this one. */
 static __noinline bool steal_restricted(s32 cpu, u64 now)
 {
@@ -36,8 +30,8 @@ static __noinline bool steal_restricted(s32 cpu, u64 now)
 
 		if (other >= limits.nr_cpu_ids)
 			other -= limits.nr_cpu_ids;
-		if (queue_take(cpu_queue(other, QUEUE_INTERACTIVE), now) ||
-		    queue_take(cpu_queue(other, QUEUE_BATCH), now))
+		if (queue_steal(cpu_queue(other, QUEUE_INTERACTIVE), now) ||
+		    queue_steal(cpu_queue(other, QUEUE_BATCH), now))
 			return true;
 	}
 	return false;
@@ -79,17 +73,69 @@ static __always_inline void keep_running(s32 cpu, struct task_struct *prev)
 	t = task_ctx_of(prev);
 	if (!t)
 		return;
+	/* A waker may have claimed this CPU for a task that then went elsewhere. */
+	cpu_ctx_of(cpu)->tier = t->tier;
 	scx_bpf_task_set_slice(prev, task_slice(prev, t, cpu));
 	count(CNT_KEEPS);
+}
+
+/* Virtual time of the task at the head, which the queue may lose at any moment; @otherwise if empty. */
+static __always_inline u64 head_vtime(u32 queue, u64 otherwise)
+{
+	struct task_struct *p;
+
+	bpf_for_each(scx_dsq, p, queue, 0)
+		return p->scx.dsq_vtime;
+	return otherwise;
+}
+
+/*
+ * Whether the batch task that ran until now has still had less than those behind it. Then batch work
+ * is being served and the task goes on; what interrupted it was the tick, which knows no weights.
+ */
+static __always_inline bool prev_is_due(s32 cpu, struct task_struct *prev, u64 now)
+{
+	struct task_ctx *t;
+	u64 vtime, ran;
+	u32 other;
+
+	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED))
+		return false;
+	t = task_ctx_of(prev);
+	if (!t || t->tier != TIER_BATCH || !(t->queue & QUEUE_BATCH) || !nr_queued(t->queue))
+		return false;
+	other = t->queue < NODE_QUEUES ? node_queue(cpu, QUEUE_BATCH) : cpu_queue(cpu, QUEUE_BATCH);
+	if (nr_queued(other))
+		return false;
+	ran = time_delta(now, t->started_ns);
+	vtime = t->vtime + service_vtime(prev, t, ran);
+	if (vtime_diff(vtime, head_vtime(t->queue, vtime)) >= 0)
+		return false;
+	queue_state_of(t->queue)->served_ns = now;
+	if (ran >= BATCH_TURN_NS)
+		cpu_ctx_of(cpu)->since_batch = 0;
+	return true;
+}
+
+/* The idle task never disables its own migration: what is counted there is our prologue. */
+static __always_inline void learn_prologue(void)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+
+	if (!current->pid && prologue_depth != current->migration_disabled)
+		prologue_depth = current->migration_disabled;
 }
 
 static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 {
 	u64 now = scx_bpf_now();
+	bool goes_on = prev_is_due(cpu, prev, now);
 
+	learn_prologue();
 	if (rescue_overflow(cpu, now) || take_own(cpu, now) || force_batch(cpu, now) ||
-	    rescue_starved(cpu, now) || take_node_interactive(cpu, now) ||
-	    rescue_sojourn(cpu, now) || take_node_batch(cpu, now) || steal(cpu, now))
+	    rescue_starved(cpu, now) || take_node_interactive(cpu, now))
+		return;
+	if (!goes_on && (rescue_sojourn(cpu, now) || take_batch(cpu, now) || steal(cpu, now)))
 		return;
 	keep_running(cpu, prev);
 }

@@ -32,9 +32,14 @@
 #define CREDIT_UNIT_NS	 (40 * NSEC_PER_MSEC_)
 #define CREDIT_UNITS_MAX 64ULL
 #define BATCH_CREDIT_NS	 (20 * NSEC_PER_MSEC_)
-#define VTIME_CEILING_NS (30 * NSEC_PER_MSEC_)
+#define VTIME_CEILING_NS (250 * NSEC_PER_MSEC_)
 
 #define WEIGHT_DEFAULT 100U
+
+/* A batch run this long counts as its turn. */
+#define BATCH_TURN_NS (500 * NSEC_PER_USEC_)
+/* A task that ran longer than this had nobody to share with, and owes nobody for it. */
+#define CHARGE_MAX_NS (100 * NSEC_PER_MSEC_)
 
 FORMULA u64 clamp_u64(u64 v, u64 lo, u64 hi)
 {

@@ -19,6 +19,7 @@ s32 scx_bpf_pick_idle_cpu(const cpumask_t *cpus_allowed, u64 flags) __ksym __wea
 static __always_inline void place_local(struct task_struct *p, struct task_ctx *t, s32 cpu,
 					u64 enq_flags)
 {
+	leave_queue(t);
 	rebase_vtime(t, node_queue(cpu, queue_kind_of(t)));
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL,
 			   slice_of_sleeper(t->tier, t->avg_runtime_ns, knobs.slice_ns),
@@ -53,7 +54,6 @@ static __always_inline bool is_better_victim(const struct cpu_ctx *a, const stru
 static __always_inline s32 pick_victim(const struct task_struct *p, const struct task_ctx *t,
 				       s32 prev_cpu, u64 now)
 {
-	bool restricted = is_restricted(p);
 	u32 rank = wake_rank(t);
 	s32 best = -1;
 	u32 i;
@@ -69,7 +69,7 @@ static __always_inline s32 pick_victim(const struct task_struct *p, const struct
 		c = cpu_ctx_of(cpu);
 		if (!may_preempt(c, rank, now))
 			continue;
-		if (restricted && !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			continue;
 		if (best < 0 || is_better_victim(c, cpu_ctx_of(best)))
 			best = cpu;
@@ -98,12 +98,28 @@ static __always_inline bool waker_hands_over(const struct task_struct *p, u64 wa
 	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
 }
 
-static __always_inline void queue_behind_waker(struct task_struct *p, struct task_ctx *t, s32 cpu,
-					       u64 now)
+/* Into the CPU's own queue, from where others may take it if the CPU does not come free. */
+static __always_inline void queue_for_cpu(struct task_struct *p, struct task_ctx *t, s32 cpu,
+					  u64 now)
 {
 	queue_insert(p, t, cpu_queue(cpu, QUEUE_INTERACTIVE),
 		     slice_of_sleeper(t->tier, t->avg_runtime_ns, knobs.slice_ns), 0, now);
-	mark_stealable(t);
+	if (p->nr_cpus_allowed > 1)
+		mark_stealable(t);
+}
+
+/*
+ * Onto a CPU found idle and claimed. A realtime task may still come first; where the kernel does not
+ * give back what is in the local queue then, the CPU's own queue is the safe place.
+ */
+static __always_inline void place_on_claimed(struct task_struct *p, struct task_ctx *t, s32 cpu,
+					     u64 now)
+{
+	if (drains_from_idle)
+		place_local(p, t, cpu, 0);
+	else
+		queue_for_cpu(p, t, cpu, now);
+	count(CNT_IDLE_PLACEMENTS);
 }
 
 static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t, s32 prev_cpu,
@@ -114,14 +130,16 @@ static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t,
 	u64 now = scx_bpf_now();
 	s32 cpu, victim;
 
+	/* The kernel takes the word of any waker; ours counts only if the CPU really comes free. */
+	if (!waker_hands_over(p, wake_flags, this_cpu))
+		wake_flags &= ~(u64)SCX_WAKE_SYNC;
 	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
 	if (is_idle && !(cpu == this_cpu && (wake_flags & SCX_WAKE_SYNC))) {
-		place_local(p, t, cpu, 0);
-		count(CNT_IDLE_PLACEMENTS);
+		place_on_claimed(p, t, cpu, now);
 		return cpu;
 	}
-	if (is_idle || waker_hands_over(p, wake_flags, this_cpu)) {
-		queue_behind_waker(p, t, this_cpu, now);
+	if (wake_flags & SCX_WAKE_SYNC) {
+		queue_for_cpu(p, t, this_cpu, now);
 		return this_cpu;
 	}
 	if (!(wake_flags & SCX_WAKE_TTWU))
@@ -140,8 +158,7 @@ static __always_inline bool place_pinned_wakeup(struct task_struct *p, struct ta
 						u64 now)
 {
 	if (scx_bpf_test_and_clear_cpu_idle(cpu)) {
-		place_local(p, t, cpu, 0);
-		count(CNT_IDLE_PLACEMENTS);
+		place_on_claimed(p, t, cpu, now);
 		return true;
 	}
 	if (!may_preempt(cpu_ctx_of(cpu), wake_rank(t), now))
@@ -160,13 +177,13 @@ static __always_inline bool place_on_idle(struct task_struct *p, struct task_ctx
 {
 	s32 cpu;
 
-	if (p->nr_cpus_allowed == 1 || p->migration_disabled ||
-	    !bpf_ksym_exists(scx_bpf_pick_idle_cpu))
+	if (p->nr_cpus_allowed == 1 || cannot_migrate(p) || !bpf_ksym_exists(scx_bpf_pick_idle_cpu))
 		return false;
 	cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 	if (cpu < 0)
 		return false;
 	rebase_vtime(t, node_queue(cpu, queue_kind_of(t)));
+	clamp_vtime(t);
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, SLICE_UNDECIDED_NS, SCX_ENQ_IMMED);
 	count(CNT_KICKS_SOFT);
 	return true;

@@ -34,9 +34,6 @@
 
 char _license[] SEC("license") = "GPL";
 
-/* A batch run this long counts as its turn. */
-#define BATCH_TURN_NS (500 * NSEC_PER_USEC_)
-
 s32 BPF_STRUCT_OPS(pandemonium_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct task_ctx *t = task_ctx_of(p);
@@ -62,12 +59,12 @@ void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
 		count(CNT_DRAINED);
 
 	leave_queue(t);
-	/* A wake-up has just looked for an idle CPU in select_cpu(). */
-	if (!wakeup && place_on_idle(p, t))
-		return;
 	restricted = is_restricted(p);
-	if (wakeup && restricted && !__COMPAT_is_enq_cpu_selected(enq_flags) &&
+	/* The kernel asks select_cpu() only for tasks with a choice. */
+	if (wakeup && (p->nr_cpus_allowed == 1 || !__COMPAT_is_enq_cpu_selected(enq_flags)) &&
 	    place_pinned_wakeup(p, t, cpu, now))
+		return;
+	if (place_on_idle(p, t))
 		return;
 	queue = restricted ? cpu_queue(cpu, queue_kind_of(t)) : node_queue(cpu, queue_kind_of(t));
 	queue_insert(p, t, queue, SLICE_UNDECIDED_NS, enq_flags, now);
@@ -95,7 +92,7 @@ void BPF_STRUCT_OPS(pandemonium_runnable, struct task_struct *p, u64 enq_flags)
 		count_sleep(time_delta(now, t->slept_ns));
 	classify_wake(p, t, now);
 	credit = wake_credit_ns(t->wakeup_freq >> RATE_FRACTION_BITS, knobs.lag_scale,
-				nr_queued(t->queue) / (nr_online ? nr_online : 1));
+				queued_per_cpu(t->queue));
 	t->vtime = vtime_clamp(t->vtime, queue_state_of(t->queue)->clock, credit, VTIME_CEILING_NS);
 	t->woken_ns = now;
 	observe_wake(p, t);
@@ -139,7 +136,7 @@ void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)
 	if (!t)
 		return;
 	ran = time_delta(scx_bpf_now(), t->started_ns);
-	delta = vtime_delta(ran, tier_weight(p->scx.weight, t->tier));
+	delta = service_vtime(p, t, ran);
 	t->awake_run_ns += ran;
 	t->vtime += delta;
 	if (t->tier == TIER_BATCH) {
@@ -160,7 +157,7 @@ void BPF_STRUCT_OPS(pandemonium_quiescent, struct task_struct *p, u64 deq_flags)
 	leave_queue(t);
 	if (!(deq_flags & SCX_DEQ_SLEEP))
 		return;
-	classify_sleep(t);
+	classify_sleep(p, t);
 	t->slept_ns = scx_bpf_now();
 }
 
@@ -187,7 +184,11 @@ void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
 /* Before 6.19: a higher class took the CPU, so its local queue goes back to where others serve it. */
 void BPF_STRUCT_OPS(pandemonium_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {
+	struct cpu_ctx *c = cpu_ctx_of(cpu);
+
+	c->releasing = true;
 	scx_bpf_reenqueue_local();
+	c->releasing = false;
 }
 
 /* 6.19 and 7.0: the same by the scheduler's tracepoint. From 7.1 on SCX_ENQ_IMMED does it. */

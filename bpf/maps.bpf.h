@@ -13,6 +13,8 @@ volatile struct knobs knobs SEC(".data.knobs");
 
 /* Daemon writes before load, nobody afterwards. */
 const volatile struct limits limits;
+/* Whether a local queue is drained when a higher class takes its CPU, also from idle. */
+const volatile bool drains_from_idle;
 const volatile u16 cpu_node[MAX_CPUS];
 const volatile u16 cpu_l2[MAX_CPUS];
 /* Never read: its presence gives the daemon the record's layout. */
@@ -23,8 +25,10 @@ struct exit_info exit_info SEC(".data.exit");
 
 /* cpu_online() and cpu_offline() write; everybody reads. Zero until init() counted. */
 u32 nr_online SEC(".data.state");
+/* By how much the prologue of a program disables migration of current; dispatch() learns it. */
+u32 prologue_depth SEC(".data.state");
 /* The last tick of any CPU writes, the daemon reads: userspace cannot ask for this clock. */
-u64 last_tick_ns SEC(".data.state");
+u64 last_tick_ns SEC(".data.tick");
 /* Tasks in per-CPU queues that another CPU could take; a hint, so that idle CPUs skip the search. */
 s32 nr_stealable SEC(".data.state");
 
@@ -34,12 +38,16 @@ s32 nr_stealable SEC(".data.state");
  * @served_ns is when a task was last taken from it, or came into it while it was empty.
  * @scan_after is when the starvation rescue next looks at its single tasks.
  * @pending counts its tasks; see nr_queued().
+ * @stealable counts those of them that other CPUs may take.
+ * @scans numbers the looks at single tasks.
  */
 struct queue_state {
 	u64 clock;
 	u64 served_ns;
 	u64 scan_after;
 	s64 pending;
+	s32 stealable;
+	u32 scans;
 } __attribute__((aligned(CACHE_LINE)));
 
 #define NR_QUEUES (2 * (MAX_CPUS + MAX_NODES))
@@ -55,7 +63,10 @@ struct cpu_ctx {
 	/* Runs of higher tiers since batch work last got a fair turn here. */
 	u32 since_batch;
 	bool own_batch_last;
+	/* In cpu_release(), whose nested enqueue() adds a second prologue. */
+	bool releasing;
 	u32 help_cursor;
+	u32 node_cursor;
 } __attribute__((aligned(CACHE_LINE)));
 
 struct cpu_ctx cpus[MAX_CPUS];

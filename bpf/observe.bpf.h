@@ -82,11 +82,13 @@ static __always_inline void send_exit(const struct scx_exit_info *ei)
 {
 	u32 *kind;
 
-	exit_info.kind = ei->kind;
 	if (bpf_core_field_exists(ei->exit_code))
 		exit_info.code = ei->exit_code;
 	bpf_probe_read_kernel_str(exit_info.reason, sizeof(exit_info.reason), ei->reason);
 	bpf_probe_read_kernel_str(exit_info.msg, sizeof(exit_info.msg), ei->msg);
+	/* Last, because this is what the daemon looks at: the record below may find the ring full. */
+	barrier();
+	exit_info.kind = ei->kind;
 
 	kind = bpf_ringbuf_reserve(&records, sizeof(*kind), 0);
 	if (!kind)

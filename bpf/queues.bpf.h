@@ -52,6 +52,12 @@ static __always_inline u64 nr_queued(u32 queue)
 	return nr > 0 ? nr : 0;
 }
 
+static __always_inline u64 queued_per_cpu(u32 queue)
+{
+	return queue < NODE_QUEUES ? nr_queued(queue) :
+				     nr_queued(queue) / (nr_online ? nr_online : 1);
+}
+
 /* Time since the queue was last served, or since work came into it while it was empty. */
 static __always_inline u64 queue_wait_ns(u32 queue, u64 now)
 {
@@ -83,14 +89,36 @@ static __always_inline void rebase_vtime(struct task_ctx *t, u32 queue)
 }
 
 /*
- * A task that may not run on every CPU. The count of allowed CPUs is enough to tell the usual case;
- * the prologue of a tracing program may have disabled migration of current by one.
+ * Whether the task itself disabled its migration. The prologue of our own programs does the same to
+ * current on some kernels, once for each level; counted too low, a task only waits in a queue of its
+ * CPU, counted too high, another CPU's local queue would refuse it and end the scheduler.
+ */
+static __always_inline bool cannot_migrate(const struct task_struct *p)
+{
+	u32 ours = 0;
+
+	if (bpf_get_current_task_btf() == p)
+		ours = prologue_depth << cpu_ctx_of(scx_bpf_task_cpu(p))->releasing;
+	return p->migration_disabled > ours;
+}
+
+/*
+ * A task that may not run on every CPU that is online. The count of allowed CPUs tells the usual
+ * cases; in between, offline CPUs may be among the allowed ones.
  */
 static __always_inline bool is_restricted(const struct task_struct *p)
 {
-	u32 ours = bpf_get_current_task_btf() == p ? 1 : 0;
+	const struct cpumask *online;
+	bool restricted;
 
-	return (u32)p->nr_cpus_allowed < nr_online || p->migration_disabled > ours;
+	if (cannot_migrate(p) || (u32)p->nr_cpus_allowed < nr_online)
+		return true;
+	if ((u32)p->nr_cpus_allowed >= limits.nr_cpu_ids)
+		return false;
+	online = scx_bpf_get_online_cpumask();
+	restricted = !bpf_cpumask_subset(online, p->cpus_ptr);
+	scx_bpf_put_cpumask(online);
+	return restricted;
 }
 
 /* Wherever a task goes from its queue, it passes one of the callbacks that call this. */
@@ -102,6 +130,7 @@ static __always_inline void leave_queue(struct task_ctx *t)
 	__sync_fetch_and_add(&queue_state_of(t->queue)->pending, -1);
 	if (t->stealable) {
 		t->stealable = false;
+		__sync_fetch_and_add(&queue_state_of(t->queue)->stealable, -1);
 		__sync_fetch_and_add(&nr_stealable, -1);
 	}
 }
@@ -120,7 +149,14 @@ static __always_inline void join_queue(struct task_ctx *t, u32 queue, u64 now)
 static __always_inline void mark_stealable(struct task_ctx *t)
 {
 	t->stealable = true;
+	__sync_fetch_and_add(&queue_state_of(t->queue)->stealable, 1);
 	__sync_fetch_and_add(&nr_stealable, 1);
+}
+
+/* The same as queue_take(), from the queue of another CPU. */
+static __always_inline bool queue_steal(u32 queue, u64 now)
+{
+	return queue_state_of(queue)->stealable > 0 && queue_take(queue, now);
 }
 
 static __always_inline enum queue_kind queue_kind_of(const struct task_ctx *t)
@@ -132,24 +168,35 @@ static __always_inline enum queue_kind queue_kind_of(const struct task_ctx *t)
 	return QUEUE_INTERACTIVE;
 }
 
+/* Sleeping buys interactive work some credit and batch work little; nobody falls far behind. */
+static __always_inline void clamp_vtime(struct task_ctx *t)
+{
+	u64 credit = t->queue & QUEUE_BATCH ? BATCH_CREDIT_NS : CREDIT_UNIT_NS * CREDIT_UNITS_MAX;
+
+	t->vtime = vtime_clamp(t->vtime, queue_state_of(t->queue)->clock, credit, VTIME_CEILING_NS);
+}
+
 static __always_inline void queue_insert(struct task_struct *p, struct task_ctx *t, u32 queue,
 					 u64 slice_ns, u64 enq_flags, u64 now)
 {
-	struct queue_state *q = queue_state_of(queue);
 	u64 deadline;
 
 	leave_queue(t);
 	rebase_vtime(t, queue);
-	if (queue & QUEUE_BATCH)
-		t->vtime = vtime_clamp(t->vtime, q->clock, BATCH_CREDIT_NS, VTIME_CEILING_NS);
-	else
-		t->vtime = vtime_clamp(t->vtime, q->clock, CREDIT_UNIT_NS * CREDIT_UNITS_MAX,
-				       VTIME_CEILING_NS);
+	clamp_vtime(t);
 	deadline = t->vtime;
 	if (!(queue & QUEUE_BATCH))
 		deadline += awake_penalty_ns(t->awake_run_ns, t->tier);
 	join_queue(t, queue, now);
 	scx_bpf_dsq_insert_vtime(p, queue, slice_ns, deadline, enq_flags);
+}
+
+/* What running for @ran_ns costs the task in virtual time. */
+static __always_inline u64 service_vtime(const struct task_struct *p, const struct task_ctx *t,
+					 u64 ran_ns)
+{
+	return vtime_delta(ran_ns < CHARGE_MAX_NS ? ran_ns : CHARGE_MAX_NS,
+			   tier_weight(p->scx.weight, t->tier));
 }
 
 static __always_inline void advance_clock(const struct task_ctx *t)

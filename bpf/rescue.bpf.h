@@ -3,8 +3,8 @@
  * Nothing waits for ever: the four ways in which work that waited too long gets a CPU.
  *
  * A queue's wait is the time since it was last served. That alone would miss one task which others
- * keep overtaking inside a queue that is served all the time, so the starvation rescue also looks at
- * the single tasks near the head.
+ * keep overtaking inside a queue that is served all the time, so step 0 also looks at single tasks
+ * near the ends of the queues.
  */
 #ifndef __PANDEMONIUM_RESCUE_BPF_H
 #define __PANDEMONIUM_RESCUE_BPF_H
@@ -16,7 +16,7 @@
 /* While a scan finds starved tasks, the next one comes sooner. */
 #define SCAN_AGAIN_NS (4 * NSEC_PER_MSEC_)
 
-/* Batch work of the node and of this CPU alone take turns, so neither starves the other. */
+/* Step 6. Batch work of the node and of this CPU alone take turns, so neither starves the other. */
 static __always_inline bool take_batch(s32 cpu, u64 now)
 {
 	struct cpu_ctx *c = cpu_ctx_of(cpu);
@@ -45,6 +45,22 @@ static __always_inline bool take_waiting_batch(s32 cpu, u64 now, u64 thresh_ns)
 	return waits_longer(longest, now, thresh_ns) && queue_take(longest, now);
 }
 
+/* One node per call: all its CPUs may be offline or held by a higher class. */
+static __always_inline bool help_node(struct cpu_ctx *c, u64 now)
+{
+	u32 node = c->node_cursor + 1;
+	u32 interactive, batch;
+
+	if (node >= limits.nr_nodes)
+		node = 0;
+	c->node_cursor = node;
+	interactive = queue_of_node(node, QUEUE_INTERACTIVE);
+	batch = queue_of_node(node, QUEUE_BATCH);
+	return (waits_longer(interactive, now, limits.starvation_rescue_ns) &&
+		queue_take(interactive, now)) ||
+	       (waits_longer(batch, now, limits.starvation_rescue_ns) && queue_take(batch, now));
+}
+
 /*
  * One other CPU per call: if its own queues are not being served, because a higher class holds it,
  * take what may run here.
@@ -54,6 +70,8 @@ static __always_inline bool help_neighbour(s32 cpu, u64 now)
 	struct cpu_ctx *c = cpu_ctx_of(cpu);
 	u32 other = c->help_cursor + 1;
 
+	if (limits.nr_nodes > 1 && help_node(c, now))
+		return true;
 	if (nr_stealable <= 0)
 		return false;
 	if (other >= limits.nr_cpu_ids)
@@ -62,10 +80,62 @@ static __always_inline bool help_neighbour(s32 cpu, u64 now)
 	if (other == (u32)cpu)
 		return false;
 	if (waits_longer(cpu_queue(other, QUEUE_INTERACTIVE), now, limits.overflow_rescue_ns) &&
-	    queue_take(cpu_queue(other, QUEUE_INTERACTIVE), now))
+	    queue_steal(cpu_queue(other, QUEUE_INTERACTIVE), now))
 		return true;
 	return waits_longer(cpu_queue(other, QUEUE_BATCH), now, limits.starvation_rescue_ns) &&
-	       queue_take(cpu_queue(other, QUEUE_BATCH), now);
+	       queue_steal(cpu_queue(other, QUEUE_BATCH), now);
+}
+
+/* A local queue takes only what its CPU may run; anything else would end the scheduler. */
+static __always_inline bool may_run_here(const struct task_struct *p, s32 cpu)
+{
+	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr) &&
+	       (!p->migration_disabled || scx_bpf_task_cpu(p) == cpu);
+}
+
+/*
+ * Moves the first task near one end of @queue that has waited beyond the bound. The overtaken ones
+ * are behind the favoured ones near the head, or at the tail if there are many.
+ */
+static __noinline bool take_starved_task(u32 queue, s32 cpu, u64 now)
+{
+	struct queue_state *q = queue_state_of(queue);
+	struct task_struct *p;
+	u32 looked = 0;
+	bool found = false;
+
+	if (time_before(now, q->scan_after) || !nr_queued(queue))
+		return false;
+	q->scan_after = now + SCAN_PERIOD_NS;
+	bpf_for_each(scx_dsq, p, queue, q->scans++ & 1 ? SCX_DSQ_ITER_REV : 0) {
+		struct task_ctx *t;
+
+		if (++looked > SCAN_DEPTH)
+			break;
+		t = task_ctx_of(p);
+		if (!t || time_delta(now, t->queued_ns) < TASK_WAIT_MAX_NS || !may_run_here(p, cpu))
+			continue;
+		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, SCX_ENQ_IMMED)) {
+			found = true;
+			break;
+		}
+	}
+	if (found) {
+		q->scan_after = now + SCAN_AGAIN_NS;
+		q->served_ns = now;
+	}
+	return found;
+}
+
+static __always_inline bool rescue_overtaken(s32 cpu, u64 now)
+{
+	if (!take_starved_task(cpu_queue(cpu, QUEUE_INTERACTIVE), cpu, now) &&
+	    !take_starved_task(cpu_queue(cpu, QUEUE_BATCH), cpu, now) &&
+	    !take_starved_task(node_queue(cpu, QUEUE_INTERACTIVE), cpu, now) &&
+	    !take_starved_task(node_queue(cpu, QUEUE_BATCH), cpu, now))
+		return false;
+	count(CNT_STARVATION_RESCUES);
+	return true;
 }
 
 /*
@@ -76,6 +146,8 @@ static __always_inline bool rescue_overflow(s32 cpu, u64 now)
 {
 	u32 interactive = node_queue(cpu, QUEUE_INTERACTIVE);
 
+	if (rescue_overtaken(cpu, now))
+		return true;
 	if (waits_longer(interactive, now, limits.overflow_rescue_ns) &&
 	    queue_take(interactive, now)) {
 		count(CNT_OVERFLOW_RESCUES);
@@ -98,53 +170,13 @@ static __always_inline bool force_batch(s32 cpu, u64 now)
 	return true;
 }
 
-/* A local queue takes only what its CPU may run; anything else would end the scheduler. */
-static __always_inline bool may_run_here(const struct task_struct *p, s32 cpu)
-{
-	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr) &&
-	       (!p->migration_disabled || scx_bpf_task_cpu(p) == cpu);
-}
-
-/* Moves the first task near the head of @queue that has waited beyond the bound. */
-static __noinline bool take_starved_task(u32 queue, s32 cpu, u64 now)
-{
-	struct queue_state *q = queue_state_of(queue);
-	struct task_struct *p;
-	u32 looked = 0;
-	bool found = false;
-
-	if (time_before(now, q->scan_after) || !nr_queued(queue))
-		return false;
-	q->scan_after = now + SCAN_PERIOD_NS;
-	bpf_for_each(scx_dsq, p, queue, 0) {
-		struct task_ctx *t;
-
-		if (++looked > SCAN_DEPTH)
-			break;
-		t = task_ctx_of(p);
-		if (!t || time_delta(now, t->queued_ns) < TASK_WAIT_MAX_NS || !may_run_here(p, cpu))
-			continue;
-		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, SCX_ENQ_IMMED)) {
-			found = true;
-			break;
-		}
-	}
-	if (found)
-		q->scan_after = now + SCAN_AGAIN_NS;
-	return found;
-}
-
-/* Step 3. The safety net: an unserved batch queue, or one task that is overtaken for ever. */
+/* Step 3. The safety net: a batch queue that nobody served. */
 static __always_inline bool rescue_starved(s32 cpu, u64 now)
 {
-	if (take_waiting_batch(cpu, now, limits.starvation_rescue_ns) ||
-	    take_starved_task(node_queue(cpu, QUEUE_BATCH), cpu, now) ||
-	    take_starved_task(cpu_queue(cpu, QUEUE_BATCH), cpu, now) ||
-	    take_starved_task(node_queue(cpu, QUEUE_INTERACTIVE), cpu, now)) {
-		count(CNT_STARVATION_RESCUES);
-		return true;
-	}
-	return false;
+	if (!take_waiting_batch(cpu, now, limits.starvation_rescue_ns))
+		return false;
+	count(CNT_STARVATION_RESCUES);
+	return true;
 }
 
 /* Step 5. Beyond the sojourn threshold the queue that waited longest goes, not the one in turn. */

@@ -5,7 +5,7 @@
 # Either runs one guest script and ends; its serial output carries the line "::exit:N::".
 
 # Programs of the image that bare VMs have besides busybox, when the image has them.
-bare_programs=(bpftool busctl chrt cyclictest dbus-daemon hackbench setpriv strace stress-ng taskset veristat)
+bare_programs=(bpftool busctl chrt cyclictest dbus-daemon hackbench nice setpriv strace stress-ng taskset veristat)
 
 # Settings of the next VM; test_settings fills them from the comments of a test.
 vm_time=multi

@@ -35,7 +35,8 @@ pub const API_LEVEL: u32 = 1;
 
 /// Kernel functions the scheduler cannot do without. Some kernel builds lost the prototypes of a few:
 /// they exist, but no program may call them.
-pub const NEEDED_KFUNCS: [&str; 3] = [
+pub const NEEDED_KFUNCS: [&str; 4] = [
+    "bpf_iter_scx_dsq_new",
     "scx_bpf_create_dsq",
     "scx_bpf_select_cpu_dfl",
     "scx_bpf_test_and_clear_cpu_idle",

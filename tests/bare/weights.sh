@@ -10,7 +10,7 @@ ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
 start_daemon
 spin &
 normal=$!
-nice -n 5 sh -c 'while :; do :; done' &
+/usr/bin/nice -n 5 sh -c 'while :; do :; done' &
 nicer=$!
 sleep 1
 normal_before=$(ticks $normal) nicer_before=$(ticks $nicer)

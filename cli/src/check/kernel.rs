@@ -168,7 +168,7 @@ fn kfuncs(root: &Root) -> Option<Finding> {
     };
     let names: HashSet<&[u8]> = btf
         .split(|&byte| byte == 0)
-        .filter(|name| name.starts_with(b"scx_bpf_"))
+        .filter(|name| name.starts_with(b"scx_bpf_") || name.starts_with(b"bpf_iter_scx_"))
         .collect();
     if names.is_empty() {
         return None;

@@ -1,9 +1,9 @@
 //! The real kernel: loads the scheduler, attaches it, and hears when the kernel ended it.
 
 use super::bpf_consts::KernelConsts;
-use super::maps::{self, Record};
+use super::maps;
 use super::{AttachError, Exit, Kernel, KernelStatus};
-use crate::clock;
+use crate::{clock, topology};
 use anyhow::{Context, Result};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{ErrorKind, Link, OpenObject, PrintLevel, RingBuffer, RingBufferBuilder};
@@ -46,13 +46,13 @@ fn keep_complaint(level: PrintLevel, text: String) {
     }
 }
 
-type Records = Arc<Mutex<Vec<Record>>>;
+type Observations = Arc<Mutex<Vec<Observation>>>;
 
 struct Loaded {
     // Order matters: the link must go first, so that nothing is freed under a running scheduler.
     _link: Link,
     ring: RingBuffer<'static>,
-    records: Records,
+    observations: Observations,
     skel: BpfSkel<'static>,
     consts: KernelConsts,
 }
@@ -77,7 +77,8 @@ impl BpfKernel {
         }
     }
 
-    /// Empties the ring buffer; an exit record turns into `self.exit`.
+    /// Empties the ring buffer, and notices whether the kernel ended the scheduler. The exit record is
+    /// only there to wake us: it may not have found room.
     fn drain(&mut self) {
         let Some(loaded) = &mut self.loaded else {
             return;
@@ -85,23 +86,13 @@ impl BpfKernel {
         if loaded.ring.consume().is_err() {
             return;
         }
-        let records = std::mem::take(
-            &mut *loaded
-                .records
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
-        let mut ended = false;
-        for record in records {
-            match record {
-                Record::Observation(observation) => self.observations.push(observation),
-                Record::Exit => ended = true,
-            }
-        }
-        if ended {
-            self.exit = maps::read_exit(&loaded.skel).map(|(kind, code, reason, message)| {
-                exit_of(&loaded.consts, kind, code, reason, message)
-            });
+        let mut observations = loaded
+            .observations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        self.observations.append(&mut observations);
+        if let Some((kind, code, reason, message)) = maps::read_exit(&loaded.skel) {
+            self.exit = Some(exit_of(&loaded.consts, kind, code, reason, message));
         }
     }
 }
@@ -111,6 +102,10 @@ impl Kernel for BpfKernel {
         self.detach();
         self.exit = None;
         check_kernel()?;
+        // CPUs that were offline before may have shown their caches and nodes by now.
+        if let Ok(topology) = topology::read(Path::new("/sys")) {
+            self.topology = topology;
+        }
         COMPLAINT
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -221,15 +216,15 @@ fn load(
     // The skeleton borrows this for its whole life; it is one pointer in size and loads are rare.
     let storage: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
     let mut open = BpfSkelBuilder::default().open(storage)?;
-    maps::write_constants(&mut open, topology, limits)?;
+    maps::write_constants(&mut open, topology, limits, consts.has_reenqueue_anywhere())?;
     fill_constants(&mut open, &consts)?;
     if let Some(data) = open.maps.data_knobs_data.as_deref_mut() {
         data.knobs = maps::knobs_of(knobs);
     }
     prepare_ops(&mut open, &consts)?;
     let mut skel = open.load()?;
-    let records = Records::default();
-    let ring = ring_of(&skel, &records)?;
+    let observations = Observations::default();
+    let ring = ring_of(&skel, &observations)?;
     if needs_switch_drain(&consts) {
         let drain = skel.progs.drain_on_switch.attach()?;
         skel.links.drain_on_switch = Some(drain);
@@ -238,7 +233,7 @@ fn load(
     Ok(Loaded {
         _link: link,
         ring,
-        records,
+        observations,
         skel,
         consts,
     })
@@ -256,9 +251,10 @@ fn fill_constants(open: &mut OpenBpfSkel<'_>, consts: &KernelConsts) -> Result<(
     consts.fill(open.open_object(), bytes)
 }
 
-/// From 6.19 to 7.0 only the tracepoint tells when a higher class takes a CPU.
+/// From 6.19 to 7.0 only the tracepoint tells when a higher class takes a CPU; later kernels give such
+/// tasks back by themselves, if the function that moves tasks can be told to.
 fn needs_switch_drain(consts: &KernelConsts) -> bool {
-    consts.has_reenqueue_anywhere() && consts.get("SCX_ENQ_IMMED") == 0
+    consts.has_reenqueue_anywhere() && !consts.has_immediate_moves()
 }
 
 /// Makes the callbacks and flags those of the running kernel.
@@ -283,14 +279,14 @@ fn prepare_ops(open: &mut OpenBpfSkel<'_>, consts: &KernelConsts) -> Result<()> 
     Ok(())
 }
 
-fn ring_of(skel: &BpfSkel<'_>, records: &Records) -> Result<RingBuffer<'static>> {
-    let sink = Arc::clone(records);
+fn ring_of(skel: &BpfSkel<'_>, observations: &Observations) -> Result<RingBuffer<'static>> {
+    let sink = Arc::clone(observations);
     let mut builder = RingBufferBuilder::new();
     builder.add(&skel.maps.records, move |bytes| {
-        if let Some(record) = maps::decode(bytes) {
+        if let Some(observation) = maps::decode(bytes) {
             sink.lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .push(record);
+                .push(observation);
         }
         0
     })?;

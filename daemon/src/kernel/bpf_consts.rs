@@ -31,6 +31,8 @@ const ENUMS: &[&str] = &[
 /// Every sched_ext constant of the running kernel.
 pub struct KernelConsts {
     values: HashMap<String, u64>,
+    exit_kinds: HashMap<u64, String>,
+    has_immediate_moves: bool,
     has_reenqueue_anywhere: bool,
     unusable: Vec<&'static str>,
 }
@@ -69,14 +71,35 @@ impl KernelConsts {
                 );
             }
         }
+        let exit_kinds = btf
+            .type_by_name::<types::Enum<'_>>("scx_exit_kind")
+            .map(|kinds| {
+                kinds
+                    .iter()
+                    .filter_map(|m| Some((m.value as u64, text(m.name)?)))
+                    .collect()
+            })
+            .unwrap_or_default();
+        let has_immediate_moves = values.contains_key("SCX_ENQ_IMMED")
+            && is_callable(&btf, "scx_bpf_dsq_move_to_local___v2");
         let has_reenqueue_anywhere = is_callable(&btf, "scx_bpf_reenqueue_local___v2")
             || is_callable(&btf, "scx_bpf_dsq_reenq");
-        let unusable = NEEDED_KFUNCS
+        let mut needed = NEEDED_KFUNCS.to_vec();
+        // Where the arguments have a struct of their own, the older function is not tried.
+        if btf
+            .type_by_name::<types::Struct<'_>>("scx_bpf_dsq_insert_vtime_args")
+            .is_some()
+        {
+            needed.push("__scx_bpf_dsq_insert_vtime");
+        }
+        let unusable = needed
             .into_iter()
             .filter(|name| !is_callable(&btf, name))
             .collect();
         Ok(KernelConsts {
             values,
+            exit_kinds,
+            has_immediate_moves,
             has_reenqueue_anywhere,
             unusable,
         })
@@ -97,12 +120,14 @@ impl KernelConsts {
         self.has_reenqueue_anywhere
     }
 
+    /// Whether a task moved to a local queue comes back if it cannot run there at once (since 7.1).
+    pub fn has_immediate_moves(&self) -> bool {
+        self.has_immediate_moves
+    }
+
     /// The name of an exit kind, for example `SCX_EXIT_SYSRQ`.
     pub fn exit_kind_name(&self, kind: u64) -> Option<&str> {
-        self.values
-            .iter()
-            .find(|(name, value)| name.starts_with("SCX_EXIT_") && **value == kind)
-            .map(|(name, _)| name.as_str())
+        self.exit_kinds.get(&kind).map(String::as_str)
     }
 
     /// Fills every `__SCX_*` constant in the scheduler's read-only data.

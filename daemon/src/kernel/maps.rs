@@ -15,36 +15,33 @@ const COUNTERS: usize = 16;
 /// First node queue's index; `NODE_QUEUES` in `bpf/queues.bpf.h`.
 const NODE_QUEUES: usize = 2 * 1024;
 
-/// What the scheduler sent through its ring buffer.
-pub enum Record {
-    /// A task's behaviour.
-    Observation(Observation),
-    /// The kernel ended the scheduler; `exit_info` says why.
-    Exit,
-}
+/// `MAX_NODES` in `bpf/intf.h`; nodes beyond share the last one's queues.
+const MAX_NODES: u32 = 64;
 
 /// Writes everything that is fixed for the life of the object.
 pub fn write_constants(
     skel: &mut OpenBpfSkel<'_>,
     topology: &Topology,
     limits: &Limits,
+    drains_from_idle: bool,
 ) -> Result<()> {
     let rodata = skel
         .maps
         .rodata_data
         .as_deref_mut()
         .context("read-only data is not mapped")?;
+    rodata.drains_from_idle = drains_from_idle;
     rodata.limits = types::limits {
         overflow_rescue_ns: limits.overflow_rescue_ns,
         starvation_rescue_ns: limits.starvation_rescue_ns,
         deficit_budget: limits.deficit_budget,
         placement_depth: limits.placement_depth,
         nr_cpu_ids: topology.nr_cpu_ids(),
-        nr_nodes: topology.nr_nodes(),
+        nr_nodes: topology.nr_nodes().min(MAX_NODES),
     };
     for cpu in &topology.cpus {
         let id = cpu.id as usize;
-        rodata.cpu_node[id] = cpu.node as u16;
+        rodata.cpu_node[id] = cpu.node.min(MAX_NODES - 1) as u16;
         rodata.cpu_l2[id] = cpu.l2 as u16;
     }
     Ok(())
@@ -140,9 +137,9 @@ fn add_counters(sums: &mut Counters, raw: &[u64; COUNTERS]) {
 }
 
 fn add_gauges(reading: &mut Reading, skel: &BpfSkel<'_>, nr_nodes: usize) {
-    let (Some(bss), Some(state)) = (
+    let (Some(bss), Some(tick)) = (
         skel.maps.bss_data.as_deref(),
-        skel.maps.data_state_data.as_deref(),
+        skel.maps.data_tick_data.as_deref(),
     ) else {
         return;
     };
@@ -152,24 +149,20 @@ fn add_gauges(reading: &mut Reading, skel: &BpfSkel<'_>, nr_nodes: usize) {
         reading.interactive_queued += interactive.pending.max(0).unsigned_abs();
         reading.batch_queued += batch.pending.max(0).unsigned_abs();
         if batch.pending > 0 {
-            let wait = state.last_tick_ns.saturating_sub(batch.served_ns);
+            let wait = tick.last_tick_ns.saturating_sub(batch.served_ns);
             reading.batch_wait_ns = reading.batch_wait_ns.max(wait);
         }
     }
 }
 
-/// Decodes one ring-buffer record; anything malformed is nothing.
-pub fn decode(bytes: &[u8]) -> Option<Record> {
-    let kind = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?);
-    if kind != 0 {
-        return Some(Record::Exit);
-    }
+/// Decodes one ring-buffer record; the exit record and anything malformed are nothing.
+pub fn decode(bytes: &[u8]) -> Option<Observation> {
     if bytes.len() < size_of::<types::observation>() {
         return None;
     }
     // SAFETY: long enough, and any bit pattern is a valid value of this plain struct.
     let raw = unsafe { bytes.as_ptr().cast::<types::observation>().read_unaligned() };
-    Some(Record::Observation(Observation {
+    Some(Observation {
         comm: raw.comm,
         tier: Tier::from_index(raw.tier as usize)?,
         avg_runtime_ns: raw.avg_runtime_ns,
@@ -178,15 +171,17 @@ pub fn decode(bytes: &[u8]) -> Option<Record> {
         csw_rate: raw.csw_rate,
         lat_cri: raw.lat_cri,
         exited: raw.exited != 0,
-    }))
+    })
 }
 
-/// The kernel's exit kind and code, its reason and its message.
+/// The kernel's exit kind and code, its reason and its message, once it has ended the scheduler.
 pub fn read_exit(skel: &BpfSkel<'_>) -> Option<(u64, i64, String, String)> {
     let info = &skel.maps.data_exit_data.as_deref()?.exit_info;
+    // SAFETY: a plain word in memory that the kernel writes once, after everything else here.
+    let kind = unsafe { std::ptr::read_volatile(&info.kind) };
     let text = |bytes: &[u8]| {
         let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
         String::from_utf8_lossy(&bytes[..end]).into_owned()
     };
-    Some((info.kind, info.code, text(&info.reason), text(&info.msg)))
+    (kind != 0).then(|| (kind, info.code, text(&info.reason), text(&info.msg)))
 }
