@@ -66,5 +66,7 @@ bare_test() {
 
 system_test() {
   test_settings "$1"
+  # These load and unload the scheduler under load many times.
+  vm_time=$(setting "$1" time single)
   step "system/$(basename "$1" .sh)" system_vm "$(setting "$1" cpus 2)" "$1" "$(setting "$1" timeout 400)"
 }

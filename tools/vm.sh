@@ -8,6 +8,8 @@
 bare_programs=(bpftool busctl chrt cyclictest dbus-daemon hackbench nice setpriv strace stress-ng taskset veristat)
 
 # Settings of the next VM; test_settings fills them from the comments of a test.
+# multi: a thread for each CPU. single: one for all, slower, but a CPU can never run an instruction that another
+# has just patched, as the kernel does whenever a scheduler comes or goes; in multi that once ended in a panic.
 vm_time=multi
 vm_append=
 vm_qemu=()
@@ -45,7 +47,7 @@ machine() {
   elif [[ $(accel) == kvm ]]; then
     printf '%s\n' -accel kvm -cpu host
   else
-    printf '%s\n' -accel tcg,thread=multi -cpu max
+    printf '%s\n' -accel "tcg,thread=$vm_time" -cpu max
   fi
 }
 

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SysRq-D: the scheduler's own view of queues, CPUs and tasks is in the kernel's debug dump.
+# time: single
 set -eu
 . ./lib/daemon.sh
 start_daemon

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The installed package as people use it: enable, look, switch, be refused, and the truth after each.
-# timeout: 600
+# timeout: 900
 set -eu
 trap 'echo "failed at line $LINENO"; journalctl -u pandemonium --no-pager | tail -n 30' EXIT
 name=org.pandemonium.Scheduler1
