@@ -42,6 +42,37 @@ step() {
   fi
 }
 
+# Steps that run in the background, as PID:FILE with their words.
+waiting=()
+
+# background_step NAME COMMAND...: a step that needs one core; two of them run at a time.
+background_step() {
+  local words
+  ((${#waiting[@]} < 2)) || collect_steps
+  words=$(mktemp)
+  (
+    failed=0
+    step "$@"
+    exit "$failed"
+  ) >"$words" 2>&1 &
+  waiting+=("$!:$words")
+}
+
+# collect_steps: wait for the steps in the background, and show and count them in order.
+collect_steps() {
+  local entry
+  for entry in "${waiting[@]}"; do
+    if wait "${entry%%:*}"; then
+      passed=$((passed + 1))
+    else
+      failed=$((failed + 1))
+    fi
+    cat "${entry#*:}"
+    rm "${entry#*:}"
+  done
+  waiting=()
+}
+
 # summary: the last line of a run; fails if a step failed.
 summary() {
   echo "$passed passed, $failed failed"

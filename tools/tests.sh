@@ -40,11 +40,13 @@ vm_tests() {
   for file in "${bare[@]}"; do
     bare_test "$file"
   done
+  collect_steps
   if ((${#system[@]})); then
     step "build package" package
     for file in "${system[@]}"; do
       system_test "$file"
     done
+    collect_steps
   fi
   if ((${#bare[@]})) && ! kernel_file oldest >/dev/null; then
     echo "the oldest supported kernel (6.12) was not tried: set PANDEMONIUM_OLDEST_KERNEL or run ./dev kernel"
@@ -52,13 +54,17 @@ vm_tests() {
 }
 
 bare_test() {
-  local name kernel cpus
+  local name kernel cpus run=background_step
   name=$(basename "$1" .sh)
   test_settings "$1"
+  if [[ $vm_time == multi ]]; then
+    run=step # it takes both cores
+    collect_steps
+  fi
   for kernel in $(setting "$1" kernels 'newest oldest'); do
     if [[ $kernel == oldest ]] && ! kernel_file oldest >/dev/null; then continue; fi
     for cpus in $(setting "$1" cpus 2); do
-      step "bare/$name on the $kernel kernel, $cpus CPUs" \
+      "$run" "bare/$name on the $kernel kernel, $cpus CPUs" \
         bare_vm "$kernel" "$cpus" "$1" "$(setting "$1" timeout 180)"
     done
   done
@@ -68,5 +74,5 @@ system_test() {
   test_settings "$1"
   # These load and unload the scheduler under load many times.
   vm_time=$(setting "$1" time single)
-  step "system/$(basename "$1" .sh)" system_vm "$(setting "$1" cpus 2)" "$1" "$(setting "$1" timeout 400)"
+  background_step "system/$(basename "$1" .sh)" system_vm "$(setting "$1" cpus 2)" "$1" "$(setting "$1" timeout 400)"
 }
