@@ -50,12 +50,15 @@ background_step() {
   local words
   ((${#waiting[@]} < 2)) || collect_steps
   words=$(mktemp)
-  (
-    failed=0
-    step "$@"
-    exit "$failed"
-  ) >"$words" 2>&1 &
+  lone_step "$@" >"$words" 2>&1 &
   waiting+=("$!:$words")
+}
+
+# lone_step NAME COMMAND...: a step in a process of its own, whose status says how it went.
+lone_step() {
+  failed=0
+  step "$@"
+  return "$failed"
 }
 
 # collect_steps: wait for the steps in the background, and show and count them in order.
