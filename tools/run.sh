@@ -23,6 +23,7 @@ command_run() {
     mapfile -t arguments <<<"$(system_arguments "$work" "$cpus" "$top/tools/guest")"
     note "starts the machine; q ends it, Ctrl-A X ends it at once"
     words="watch ${seconds:-0} $(stty size)"
+    # However the person ended the machine is fine.
     qemu-system-x86_64 -nographic "${arguments[@]}" -append "$(system_append play "$words")" || true
     remove_tree "$work"
   else

@@ -56,6 +56,7 @@ boot() {
   local timeout=$1 work status
   shift
   work=$(mktemp -d)
+  # The outcome is what the guest wrote, not how QEMU ended.
   # In the foreground, so that Ctrl-C ends the machine too. Carriage returns and escapes are of no use in a log.
   timeout --foreground --kill-after=5 "$timeout" \
     qemu-system-x86_64 -display none -monitor none -serial stdio "$@" "${vm_qemu[@]}" </dev/null 2>&1 |
@@ -271,6 +272,7 @@ command_vm() {
     *) die "vm takes bare or system" ;;
   esac
   note "Ctrl-A X ends the machine"
+  # However the person ended the machine is fine.
   qemu-system-x86_64 -nographic "${arguments[@]}" || true
   remove_tree "$work"
 }

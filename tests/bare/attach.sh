@@ -4,6 +4,7 @@
 # timeout: 150
 set -eu
 . ./lib/daemon.sh
+# grep fails when it counts none.
 programs() { bpftool prog list | grep -c struct_ops || true; }
 before=$(programs)
 
