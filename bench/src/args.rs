@@ -1,6 +1,11 @@
 //! The command line.
 
+use std::ffi::CString;
+
 use clap::{Parser, Subcommand};
+
+use crate::idle::{self, Plan};
+use crate::share::Group;
 
 /// Run one workload for a while and report what it felt like.
 ///
@@ -31,7 +36,7 @@ pub struct Args {
 }
 
 /// The workloads. Thread counts default to a multiple of the CPUs this process may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum Workload {
     /// Everything at once: compile-like hogs, fork storms, a 60 Hz frame loop and a latency probe.
     Mixed,
@@ -47,6 +52,9 @@ pub enum Workload {
         /// Bind each thread to one CPU, in turn.
         #[arg(long)]
         pin: bool,
+        /// Name of the process and its threads, as `ps` and the scheduler see it.
+        #[arg(long, value_name = "NAME", value_parser = task_name)]
+        name: Option<CString>,
     },
     /// A thread that wakes by timer and works shortly; reports its wake-up latency.
     Probe {
@@ -94,10 +102,87 @@ pub enum Workload {
               value_parser = clap::value_parser!(u64).range(1..))]
         limit_ms: u64,
     },
+    /// Threads that compute a part of every period; reports how late they woke and what they got.
+    Duty {
+        /// Part of every period to compute, in percent of one CPU.
+        #[arg(long, value_name = "P", default_value_t = 50,
+              value_parser = clap::value_parser!(u64).range(1..=100))]
+        percent: u64,
+        /// Length of a period.
+        #[arg(long, value_name = "MS", default_value_t = 10,
+              value_parser = clap::value_parser!(u64).range(1..=10_000))]
+        period_ms: u64,
+        /// Number of threads [default: one per CPU].
+        #[arg(long, value_name = "N", value_parser = thread_count())]
+        threads: Option<usize>,
+        /// Name of the process and its threads, as `ps` and the scheduler see it.
+        #[arg(long, value_name = "NAME", value_parser = task_name)]
+        name: Option<CString>,
+    },
+    /// Groups of hogs against each other; reports the CPU time each group received.
+    Share {
+        /// A group: its name, its number of threads, and the directory of the cgroup it runs in.
+        #[arg(
+            long = "group",
+            value_name = "NAME:THREADS[:CGROUP_DIR]",
+            required = true
+        )]
+        groups: Vec<Group>,
+    },
+    /// Round trips through blocked threads while some CPUs are busy; ends after its iterations,
+    /// whatever --seconds says.
+    Idle(IdleOptions),
+}
+
+/// What the round trips go through. The short options are those of other benchmarks of this kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
+pub struct IdleOptions {
+    /// Number of round trips to measure.
+    #[arg(short, long, value_name = "N", default_value_t = idle::ITERATIONS,
+          value_parser = clap::value_parser!(u64).range(1..=idle::MAX_ITERATIONS))]
+    iterations: u64,
+    /// Number of threads that wait to be woken [default: one per CPU].
+    #[arg(short, long, value_name = "N", value_parser = thread_count())]
+    threads: Option<usize>,
+    /// Number of threads that keep CPUs busy [default: one for every second CPU].
+    #[arg(short, long, value_name = "N", value_parser = count_from(0))]
+    background: Option<usize>,
+    /// Number of round trips before the first one that counts.
+    #[arg(short, long, value_name = "N", default_value_t = idle::WARMUP,
+          value_parser = clap::value_parser!(u64).range(0..=idle::MAX_ITERATIONS))]
+    warmup: u64,
+    /// Decides which thread is woken when.
+    #[arg(long, value_name = "N", default_value_t = idle::SEED)]
+    seed: u64,
+}
+
+impl IdleOptions {
+    /// The plan on a machine with this many CPUs.
+    pub fn plan(&self, cpus: usize) -> Plan {
+        Plan {
+            iterations: self.iterations,
+            threads: self.threads.unwrap_or(cpus),
+            background: self.background.unwrap_or(cpus / 2),
+            warmup: self.warmup,
+            seed: self.seed,
+        }
+    }
+}
+
+/// A name of a task: the kernel keeps 15 bytes.
+fn task_name(text: &str) -> Result<CString, String> {
+    if text.is_empty() || text.len() > 15 {
+        return Err("a name has 1 to 15 bytes".to_owned());
+    }
+    CString::new(text).map_err(|_| "a name has no zero bytes".to_owned())
 }
 
 fn thread_count() -> clap::builder::RangedU64ValueParser<usize> {
-    clap::builder::RangedU64ValueParser::new().range(1..=10_000)
+    count_from(1)
+}
+
+fn count_from(least: u64) -> clap::builder::RangedU64ValueParser<usize> {
+    clap::builder::RangedU64ValueParser::new().range(least..=idle::MAX_THREADS as u64)
 }
 
 #[cfg(test)]
@@ -144,7 +229,17 @@ mod tests {
             Workload::Hog {
                 threads: Some(3),
                 nice: -5,
-                pin: true
+                pin: true,
+                name: None
+            }
+        );
+        assert_eq!(
+            workload("duty"),
+            Workload::Duty {
+                percent: 50,
+                period_ms: 10,
+                threads: None,
+                name: None
             }
         );
         assert_eq!(
@@ -158,6 +253,45 @@ mod tests {
     }
 
     #[test]
+    fn idle_follows_the_number_of_cpus_unless_told_otherwise() {
+        let plan = |line| match parse(line).unwrap().workload {
+            Workload::Idle(options) => options.plan(8),
+            other => panic!("{other:?}"),
+        };
+        let usual = plan("idle");
+        assert_eq!((usual.iterations, usual.warmup), (100_000, 5_000));
+        assert_eq!((usual.threads, usual.background), (8, 4));
+        let told = plan("idle -i 10 -t 3 -b 0 -w 0 --seed 7");
+        assert_eq!(
+            told,
+            Plan {
+                iterations: 10,
+                threads: 3,
+                background: 0,
+                warmup: 0,
+                seed: 7
+            }
+        );
+    }
+
+    #[test]
+    fn groups_and_names_are_taken_apart() {
+        let Workload::Share { groups } = parse("share --group a:2 --group b:1:/x:y")
+            .unwrap()
+            .workload
+        else {
+            panic!("not a share");
+        };
+        assert_eq!(groups.len(), 2);
+        assert_eq!(groups[0], "a:2".parse().unwrap());
+        assert_eq!(groups[1].cgroup.as_deref(), Some("/x:y".as_ref()));
+        let Workload::Hog { name, .. } = parse("hog --name kwin_wayland").unwrap().workload else {
+            panic!("not a hog");
+        };
+        assert_eq!(name.as_deref(), Some(c"kwin_wayland"));
+    }
+
+    #[test]
     fn nonsense_is_refused() {
         for line in [
             "nothing",
@@ -168,6 +302,19 @@ mod tests {
             "forks --rate 0",
             "starve --limit-ms 0",
             "starve --threads many",
+            "hog --name sixteen-letters-",
+            "duty --percent 0",
+            "duty --percent 101",
+            "duty --period-ms 0",
+            "share",
+            "share --group a",
+            "share --group a:0",
+            "share --group a:2:",
+            "share --group a/b:2",
+            "idle -i 10000001",
+            "idle -i 0",
+            "idle -t 10001",
+            "idle -b -1",
         ] {
             assert!(parse(line).is_err(), "{line}");
         }

@@ -1,5 +1,6 @@
 //! Threads that never stop computing.
 
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -9,16 +10,31 @@ use crate::report::{Report, ms};
 use crate::run::{self, Run};
 use crate::sys;
 
-/// Plain hogs, at one nice value, perhaps each bound to a CPU.
-pub fn hog(
-    run: Run,
-    cpus: &[usize],
-    threads: usize,
-    nice: i32,
-    pin: bool,
-) -> Result<Report, String> {
+/// Which plain hogs to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Hogs<'a> {
+    /// Number of threads.
+    pub threads: usize,
+    /// Nice value of all of them.
+    pub nice: i32,
+    /// Whether each is bound to one CPU, in turn.
+    pub pin: bool,
+    /// Name of the process and of the threads, instead of our own.
+    pub name: Option<&'a CStr>,
+}
+
+/// Plain hogs.
+pub fn hog(run: Run, cpus: &[usize], hogs: Hogs<'_>) -> Result<Report, String> {
+    let Hogs {
+        threads,
+        nice,
+        pin,
+        name,
+    } = hogs;
     require_nice(nice)?;
+    name.inspect(|name| sys::set_name(name));
     let longest_ns = spin_all(threads, |index, gaps| {
+        name.inspect(|name| sys::set_name(name));
         if nice != 0 {
             sys::set_nice(nice)?;
         }

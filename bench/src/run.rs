@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use crate::sys;
@@ -54,6 +55,16 @@ pub fn burn(cpu_ns: u64) {
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .rotate_left(17),
             );
+        }
+    }
+}
+
+/// Computes until told to stop, without asking the kernel for anything.
+pub fn burn_until(stop: &AtomicBool) {
+    let mut state = 1u64;
+    while !stop.load(Ordering::Relaxed) {
+        for _ in 0..10_000 {
+            state = black_box(state.wrapping_mul(6_364_136_223_846_793_005) ^ 1);
         }
     }
 }

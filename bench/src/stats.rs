@@ -5,6 +5,11 @@
 pub struct Samples(Vec<u64>);
 
 impl Samples {
+    /// An empty set with room for this many values, so that adding them takes the same time each.
+    pub fn with_room(count: usize) -> Samples {
+        Samples(Vec::with_capacity(count))
+    }
+
     /// Adds one value.
     pub fn push(&mut self, value: u64) {
         self.0.push(value);
@@ -18,6 +23,21 @@ impl Samples {
     /// Number of values.
     pub fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Arithmetic mean; 0 without values.
+    pub fn mean(&self) -> f64 {
+        let sum: u128 = self.0.iter().map(|value| u128::from(*value)).sum();
+        if self.0.is_empty() {
+            0.0
+        } else {
+            sum as f64 / self.0.len() as f64
+        }
     }
 
     /// The values from this index on.
@@ -91,6 +111,13 @@ mod tests {
                 max: 2
             }
         );
+    }
+
+    #[test]
+    fn the_mean_is_exact_even_of_huge_values() {
+        assert_eq!(Samples(vec![1, 2, 4, 5]).mean(), 3.0);
+        assert_eq!(Samples(vec![u64::MAX; 4]).mean(), u64::MAX as f64);
+        assert_eq!(Samples::with_room(8).mean(), 0.0);
     }
 
     #[test]

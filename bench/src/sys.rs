@@ -1,6 +1,7 @@
 //! Every system call that the standard library does not offer.
 
 use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -30,6 +31,15 @@ pub fn caught_signal() -> Option<u8> {
         .filter(|signal| *signal != 0)
 }
 
+/// Leaves SIGINT, SIGTERM and SIGHUP to the parent: whoever presses Ctrl-C means the workload, which
+/// ends its children itself after it has looked at them.
+pub fn ignore_signals() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: takes plain numbers, and no handler of ours is involved.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
 fn clock_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
@@ -48,6 +58,18 @@ pub fn now_ns() -> u64 {
 /// CPU time of the calling thread, ns.
 pub fn thread_cpu_ns() -> u64 {
     clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// CPU time of all threads of a process so far, ns.
+pub fn process_cpu_ns(pid: u32) -> io::Result<u64> {
+    let mut clock: libc::clockid_t = 0;
+    // SAFETY: `clock` is a valid place for the result.
+    let error = unsafe { libc::clock_getcpuclockid(pid.cast_signed(), &mut clock) };
+    if error == 0 {
+        Ok(clock_ns(clock))
+    } else {
+        Err(io::Error::from_raw_os_error(error))
+    }
 }
 
 /// Sleeps until the monotonic clock shows `at_ns`, or until a signal asks to stop.
@@ -142,4 +164,28 @@ pub fn tie_to_parent(command: &mut Command) {
 pub fn set_name(name: &std::ffi::CStr) {
     // SAFETY: the name ends with a zero byte, and the kernel copies at most 16 bytes.
     unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+}
+
+/// A counter that a thread can block on until another one adds to it.
+pub fn eventfd() -> io::Result<OwnedFd> {
+    // SAFETY: takes plain numbers.
+    let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just made and belongs to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Makes room for this many open files, as far as the hard limit of the process goes. What is missing
+/// is noticed where a file is opened.
+pub fn allow_files(count: u64) {
+    // SAFETY: an all-zero limit is valid, and both calls get a valid place.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 && limit.rlim_cur < count {
+            limit.rlim_cur = count.min(limit.rlim_max);
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+        }
+    }
 }

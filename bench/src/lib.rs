@@ -1,0 +1,116 @@
+//! Workloads that show, measure and provoke a scheduler. Each runs for a bounded time, reports in one
+//! line and leaves nothing behind. Everything is in the library, so that the command line of the
+//! scheduler can measure with [`idle`] while it switches the scheduler between two rounds.
+
+mod args;
+mod child;
+mod duty;
+mod forks;
+mod frames;
+mod gaps;
+mod hogs;
+pub mod idle;
+mod mixed;
+mod pipe;
+mod probe;
+mod random;
+mod report;
+mod run;
+mod share;
+mod starve;
+pub mod stats;
+mod sys;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+pub use args::IdleOptions;
+use args::{Args, Workload};
+use duty::Duty;
+use hogs::Hogs;
+use report::Report;
+use run::Run;
+
+/// Runs `pandemonium-workload` and returns the exit status of the process.
+pub fn main() -> ExitCode {
+    if let Some(code) = child::serve_role() {
+        return code;
+    }
+    let args = Args::parse();
+    sys::catch_signals();
+    let run = Run::starting_now(args.seconds);
+    let report = match start(&args, run) {
+        Ok(report) => report,
+        Err(message) => {
+            eprintln!("pandemonium-workload: {message}");
+            return ExitCode::FAILURE;
+        }
+    };
+    println!(
+        "{}",
+        if args.json {
+            report.to_json()
+        } else {
+            report.to_line()
+        }
+    );
+    if let Some(failure) = &report.failure {
+        eprintln!("pandemonium-workload: {failure}");
+        return ExitCode::FAILURE;
+    }
+    match sys::caught_signal() {
+        Some(signal) => ExitCode::from(128u8.saturating_add(signal)),
+        None => ExitCode::SUCCESS,
+    }
+}
+
+fn start(args: &Args, run: Run) -> Result<Report, String> {
+    let cpus = sys::allowed_cpus();
+    let or_cpus = |threads: &Option<usize>, per_cpu: usize| threads.unwrap_or(cpus.len() * per_cpu);
+    match &args.workload {
+        Workload::Mixed => mixed::report(run, &cpus, args.json),
+        Workload::Hog {
+            threads,
+            nice,
+            pin,
+            name,
+        } => {
+            let hogs = Hogs {
+                threads: or_cpus(threads, 1),
+                nice: *nice,
+                pin: *pin,
+                name: name.as_deref(),
+            };
+            hogs::hog(run, &cpus, hogs)
+        }
+        Workload::Probe { interval_us } => probe::report(run, interval_us * 1000),
+        Workload::Frames => frames::report(run),
+        Workload::Forks { rate } => forks::report(run, *rate),
+        Workload::Pipe => pipe::report(run),
+        Workload::Sleepers { threads } => probe::sleepers(run, or_cpus(threads, 4)),
+        Workload::AffinityChurn { threads } => {
+            hogs::affinity_churn(run, &cpus, or_cpus(threads, 2))
+        }
+        Workload::NiceMix { threads } => hogs::nice_mix(run, or_cpus(threads, 1)),
+        Workload::Starve { threads, limit_ms } => {
+            starve::report(run, &cpus, or_cpus(threads, 8), *limit_ms)
+        }
+        Workload::Duty {
+            percent,
+            period_ms,
+            threads,
+            name,
+        } => {
+            let duty = Duty {
+                percent: *percent,
+                period_ms: *period_ms,
+                threads: or_cpus(threads, 1),
+                name: name.as_deref(),
+            };
+            duty::report(run, duty)
+        }
+        Workload::Share { groups } => share::report(run, groups),
+        Workload::Idle(options) => idle::report(options.plan(cpus.len())),
+    }
+}
