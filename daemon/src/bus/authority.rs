@@ -24,8 +24,12 @@ const MAX_WAITING: usize = 64;
 
 /// Every method, and the polkit action that guards it; `None` lets everybody in. What is not in here is
 /// refused.
-const TABLE: [(&str, Option<&str>); 3] = [
+const TABLE: [(&str, Option<&str>); 7] = [
     ("SetMode", Some(action::SET_MODE)),
+    ("AddCompositor", Some(action::CONFIGURE)),
+    ("RemoveCompositor", Some(action::CONFIGURE)),
+    ("SetPrimaryDomain", Some(action::CONFIGURE)),
+    ("SetIdleSelector", Some(action::CONFIGURE)),
     ("GetSnapshot", None),
     ("List", Some(action::INSPECT)),
 ];
@@ -70,7 +74,7 @@ pub struct Call<'a> {
     pub header: &'a Header<'a>,
     /// The method it calls, as in the table.
     pub member: &'static str,
-    /// Details for the text of the dialog.
+    /// Details for the text of the dialog, and for an administrator's rules.
     pub details: &'a [(&'a str, &'a str)],
 }
 
