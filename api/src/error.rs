@@ -16,6 +16,10 @@ pub enum BusError {
     NotSupported,
     /// There is no such mode.
     InvalidMode,
+    /// This cannot be the name of a program.
+    InvalidName,
+    /// What should be taken away is not there.
+    NotFound,
     /// The daemon is leaving, or too many requests are waiting.
     Busy,
     /// The caller is not allowed to.
@@ -24,17 +28,19 @@ pub enum BusError {
     InteractiveAuthorizationRequired,
     /// An argument or option is not understood.
     InvalidArgs,
-    /// The caller already has too many requests waiting.
+    /// There would be too many of something, such as requests of one caller that wait.
     LimitsExceeded,
 }
 
 impl BusError {
     /// Every error the daemon replies with.
-    pub const ALL: [BusError; 9] = [
+    pub const ALL: [BusError; 11] = [
         BusError::LoadFailed,
         BusError::ForeignScheduler,
         BusError::NotSupported,
         BusError::InvalidMode,
+        BusError::InvalidName,
+        BusError::NotFound,
         BusError::Busy,
         BusError::AccessDenied,
         BusError::InteractiveAuthorizationRequired,
@@ -49,6 +55,8 @@ impl BusError {
             BusError::ForeignScheduler => "org.pandemonium.Error.ForeignScheduler",
             BusError::NotSupported => "org.pandemonium.Error.NotSupported",
             BusError::InvalidMode => "org.pandemonium.Error.InvalidMode",
+            BusError::InvalidName => "org.pandemonium.Error.InvalidName",
+            BusError::NotFound => "org.pandemonium.Error.NotFound",
             BusError::Busy => "org.pandemonium.Error.Busy",
             BusError::AccessDenied => "org.freedesktop.DBus.Error.AccessDenied",
             BusError::InteractiveAuthorizationRequired => {

@@ -31,7 +31,7 @@ pub const PROCESSES_INTERFACE: &str = "org.pandemonium.Processes1";
 /// Every interface of the object.
 pub const INTERFACES: [&str; 3] = [SCHEDULER_INTERFACE, METRICS_INTERFACE, PROCESSES_INTERFACE];
 /// Grows by one with every addition to an interface; nothing is ever removed.
-pub const API_LEVEL: u32 = 1;
+pub const API_LEVEL: u32 = 2;
 
 /// Kernel functions the scheduler cannot do without. Some kernel builds lost the prototypes of a few:
 /// they exist, but no program may call them.
@@ -53,8 +53,10 @@ pub mod action {
     pub const SET_MODE: &str = "org.pandemonium.set-mode";
     /// Listing learned profiles, which shows the names of other users' programs.
     pub const INSPECT: &str = "org.pandemonium.inspect";
+    /// Compositors, primary domain and idle selector: what holds for every user of the machine.
+    pub const CONFIGURE: &str = "org.pandemonium.configure";
     /// Every action of the policy file.
-    pub const ALL: [&str; 2] = [SET_MODE, INSPECT];
+    pub const ALL: [&str; 3] = [SET_MODE, INSPECT, CONFIGURE];
 }
 
 /// The values of the properties `Mode` and `RequestedMode` and of the argument of `SetMode`.

@@ -18,6 +18,22 @@ pub trait Scheduler1 {
     #[zbus(allow_interactive_auth)]
     fn set_mode(&self, mode: &str, options: HashMap<&str, Variant<'_>>) -> zbus::Result<()>;
 
+    /// Treats programs of this name as compositors; with a `*` at its end, all whose names start so.
+    #[zbus(allow_interactive_auth)]
+    fn add_compositor(&self, pattern: &str) -> zbus::Result<()>;
+
+    /// Takes a name back, which has to be one of the property's, text for text.
+    #[zbus(allow_interactive_auth)]
+    fn remove_compositor(&self, pattern: &str) -> zbus::Result<()>;
+
+    /// Prefers these CPUs: `all`, `performance`, `powersave`, `auto`, or a CPU mask in hex.
+    #[zbus(allow_interactive_auth)]
+    fn set_primary_domain(&self, domain: &str) -> zbus::Result<()>;
+
+    /// Switches the scheduler's own choice of idle CPUs on, or to the kernel's.
+    #[zbus(allow_interactive_auth)]
+    fn set_idle_selector(&self, on: bool) -> zbus::Result<()>;
+
     /// The kernel ended the scheduler.
     #[zbus(signal)]
     fn ejected(
@@ -68,6 +84,18 @@ pub trait Scheduler1 {
     /// Sentences about things that work less well than they could.
     #[zbus(property)]
     fn warnings(&self) -> zbus::Result<Vec<String>>;
+    /// The names whose programs are compositors, sorted.
+    #[zbus(property)]
+    fn compositors(&self) -> zbus::Result<Vec<String>>;
+    /// The primary domain as it was asked for.
+    #[zbus(property)]
+    fn primary_domain(&self) -> zbus::Result<String>;
+    /// The CPUs it stands for as a mask in hex; empty for every CPU.
+    #[zbus(property)]
+    fn primary_domain_cpus(&self) -> zbus::Result<String>;
+    /// Whether the scheduler chooses idle CPUs itself.
+    #[zbus(property)]
+    fn idle_selector(&self) -> zbus::Result<bool>;
     /// The daemon's version.
     #[zbus(property(emits_changed_signal = "const"))]
     fn version(&self) -> zbus::Result<String>;

@@ -71,6 +71,9 @@ pub struct Snapshot {
     /// Tasks in interactive queues.
     #[serde(with = "as_variant")]
     pub interactive_queued: u64,
+    /// CPUs that run an interactive or latency-critical task.
+    #[serde(with = "as_variant")]
+    pub interactive_running: u32,
     /// Dispatches within the task's last second-level cache domain, by tier.
     #[serde(with = "as_variant")]
     pub l2_hits: (u64, u64, u64),
@@ -113,6 +116,7 @@ mod tests {
             regime: "HEAVY".into(),
             p99_nsec: Some(12_000),
             p99_by_tier_nsec: (1, 2, 3),
+            interactive_running: 5,
             counters: BTreeMap::from([("dispatches".to_owned(), 7)]),
             ..Snapshot::default()
         };

@@ -2,7 +2,8 @@
 
 use crate::Snapshot;
 
-/// The telemetry line of the specification. A value that is not known this second is a dash.
+/// The telemetry line of the specification, and after it how many of the online CPUs run an
+/// interactive or latency-critical task. A value that is not known this second is a dash.
 pub fn telemetry_line(snapshot: &Snapshot) -> String {
     let s = snapshot;
     let dispatches = s.counter("dispatches");
@@ -11,7 +12,8 @@ pub fn telemetry_line(snapshot: &Snapshot) -> String {
     let sojourn_thresh_ns = s.knobs.get("sojourn_thresh_ns").copied();
     format!(
         "d/s: {}  idle: {} shared: {}  preempt: {}  keep: {}  kick: H={} S={} enq: W={} R={} \
-         wake: {} p99: {} L2: B={} I={} LC={} procdb: {}/{} sleep: io={} sjrn: {}/{} rescue: {} [{}]",
+         wake: {} p99: {} L2: B={} I={} LC={} procdb: {}/{} sleep: io={} sjrn: {}/{} rescue: {} [{}] \
+         cpus: {}",
         s.dispatches_per_sec,
         idle,
         s.counter("shared"),
@@ -33,7 +35,15 @@ pub fn telemetry_line(snapshot: &Snapshot) -> String {
         unit(sojourn_thresh_ns, 1_000_000, "ms"),
         s.counter("overflow_rescues"),
         tags(s),
+        running(s),
     )
+}
+
+fn running(s: &Snapshot) -> String {
+    if s.online_cpus == 0 {
+        return "-".to_owned();
+    }
+    format!("{}/{}", s.interactive_running, s.online_cpus)
 }
 
 fn tags(s: &Snapshot) -> String {
@@ -103,13 +113,15 @@ mod tests {
             confident_profiles: 5,
             io_percent: Some(87),
             batch_wait_nsec: 3_900_000,
+            interactive_running: 3,
+            online_cpus: 8,
             ..Snapshot::default()
         };
         assert_eq!(
             telemetry_line(&snapshot),
             "d/s: 251000  idle: 5% shared: 230000  preempt: 12  keep: 0  kick: H=8000 S=22000 \
              enq: W=8000 R=22000 wake: 4us p99: 10us L2: B=67% I=72% LC=85% procdb: 42/5 \
-             sleep: io=87% sjrn: 3ms/5ms rescue: 0 [MIXED]"
+             sleep: io=87% sjrn: 3ms/5ms rescue: 0 [MIXED] cpus: 3/8"
         );
     }
 
@@ -121,14 +133,14 @@ mod tests {
             longrun: true,
             ..Snapshot::default()
         };
-        assert!(telemetry_line(&busy).ends_with("[HEAVY BURST LONGRUN]"));
+        assert!(telemetry_line(&busy).contains(" [HEAVY BURST LONGRUN] "));
         let off = Snapshot {
             state: "stopped".into(),
             ..Snapshot::default()
         };
         let line = telemetry_line(&off);
         assert!(
-            line.ends_with("[STOPPED]") && line.contains("p99: - "),
+            line.ends_with("[STOPPED] cpus: -") && line.contains("p99: - "),
             "{line}"
         );
     }

@@ -148,8 +148,15 @@ fn the_polkit_policy_has_these_actions() {
                 .unwrap();
             node.text().unwrap_or_default().to_owned()
         };
-        // Whoever sits there may; anybody else has to be an administrator, and can be over SSH.
-        assert_eq!(text_of("allow_active"), "yes");
+        // Whoever sits there may, except for what concerns everybody else on the machine too; anybody
+        // else has to be an administrator, and can be over SSH.
+        let is_everybodys = action.attribute("id") == Some(action::CONFIGURE);
+        let active = if is_everybodys {
+            "auth_admin_keep"
+        } else {
+            "yes"
+        };
+        assert_eq!(text_of("allow_active"), active);
         assert_eq!(text_of("allow_inactive"), "auth_admin");
         assert_eq!(text_of("allow_any"), "auth_admin");
         assert_eq!(text_of("annotate"), format!("unix-user:{USER}"));

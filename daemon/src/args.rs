@@ -8,6 +8,7 @@ use clap::builder::TypedValueParser;
 use pandemonium_policy::Mode;
 
 use crate::bus::Where;
+use crate::choices::Overrides;
 use crate::config::Source;
 
 const DEFAULT_STATE_DIR: &str = "/var/lib/pandemonium";
@@ -21,6 +22,9 @@ Modes:
 The mode after start is, the first that is given: --mode, the configuration, adaptive. It is switched at
 run time with `pandemonium mode MODE`, or with any D-Bus client: method SetMode of the interface
 org.pandemonium.Scheduler1.
+
+Compositors, primary domain and idle selector are chosen at run time with `pandemonium compositor`,
+`pandemonium domain` and `pandemonium idle-selector`, until the daemon ends.
 
 Configuration, the later ones on top:
   /usr/lib/pandemonium/config.toml
@@ -44,6 +48,11 @@ Exit codes:
 Examples:
   pandemoniumd                                  as the service does
   pandemoniumd --no-bus --telemetry             on a bare system: one line a second
+  pandemoniumd --compositor mywm --compositor 'shell*'
+                                                these are compositors besides the built-in ones
+  pandemoniumd --primary-domain performance     fast CPUs first; or powersave, auto, 0xff
+  pandemoniumd --no-idle-selector --slice-lag-us -5000
+                                                the kernel's idle masks, less credit for sleepers
   pandemoniumd --session-bus --scripted FILE    a demo that touches nothing";
 
 /// The PANDEMONIUM scheduler service: loads a sched_ext CPU scheduler, tunes it once a second, and
@@ -58,6 +67,10 @@ pub struct Args {
     /// The same as --mode bpf
     #[arg(long, conflicts_with = "mode")]
     no_adaptive: bool,
+
+    /// What is chosen about the kernel half.
+    #[command(flatten)]
+    pub overrides: Overrides,
 
     /// Compute what scales with the number of CPUs for N of them instead of those online
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -143,6 +156,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+    use crate::choices::Choices;
 
     fn parsed(args: &[&str]) -> Result<Args, clap::Error> {
         Args::try_parse_from(std::iter::once("pandemoniumd").chain(args.iter().copied()))
@@ -161,6 +175,34 @@ mod tests {
         assert_eq!(mode(&["--no-adaptive"]), Some(Some(Mode::Bpf)));
         assert_eq!(mode(&["--no-adaptive", "--mode", "bpf"]), None);
         assert_eq!(mode(&["--mode", "fast"]), None);
+    }
+
+    #[test]
+    fn choices_are_parsed() {
+        let args = parsed(&[
+            "--compositor",
+            "mywm",
+            "--compositor=shell*",
+            "--primary-domain",
+            "0x0f",
+            "--no-idle-selector",
+            "--local-kthreads",
+            "--slice-lag-us",
+            "-20000",
+        ]);
+        let defaults = Choices::default();
+        let chosen = args.expect("valid").overrides.on(defaults.clone());
+        assert_eq!(chosen.compositors.len(), defaults.compositors.len() + 2);
+        assert_eq!(chosen.domain.to_string(), "0xf");
+        assert!(!chosen.idle_selector && chosen.local_kthreads);
+        assert_eq!(chosen.slice_lag_us, -20_000);
+        for wrong in [
+            ["--compositor", "a/b"],
+            ["--primary-domain", "fast"],
+            ["--slice-lag-us", "-20001"],
+        ] {
+            assert!(parsed(&wrong).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]

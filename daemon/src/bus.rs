@@ -1,6 +1,8 @@
 //! The daemon on the bus: one name, one object, and a signal for every change.
 
 pub mod authority;
+#[cfg(test)]
+mod interface_file;
 mod metrics;
 mod processes;
 mod scheduler;
@@ -227,32 +229,6 @@ async fn changed(
 mod tests {
     use super::*;
 
-    /// The names of the announced properties of an interface, as the interface file has them.
-    fn announced_in_file(interface: &str) -> Vec<String> {
-        let path = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../data/dbus/org.pandemonium.Scheduler1.xml"
-        );
-        let text = std::fs::read_to_string(path).expect("readable");
-        let options = roxmltree::ParsingOptions {
-            allow_dtd: true,
-            ..Default::default()
-        };
-        let document = roxmltree::Document::parse_with_options(&text, options).expect("valid");
-        let is_announced = |node: &roxmltree::Node<'_, '_>| {
-            node.has_tag_name("property") && !node.children().any(|n| n.has_tag_name("annotation"))
-        };
-        let mut names: Vec<_> = document
-            .descendants()
-            .filter(|node| node.has_tag_name("interface"))
-            .filter(|node| node.attribute("name") == Some(interface))
-            .flat_map(|node| node.children().filter(is_announced).collect::<Vec<_>>())
-            .filter_map(|node| node.attribute("name").map(str::to_owned))
-            .collect();
-        names.sort_unstable();
-        names
-    }
-
     fn sorted(properties: Vec<(&'static str, Variant<'static>)>) -> Vec<&'static str> {
         let mut names: Vec<_> = properties.into_iter().map(|(name, _)| name).collect();
         names.sort_unstable();
@@ -264,11 +240,11 @@ mod tests {
         let status = Status::default();
         assert_eq!(
             sorted(scheduler::properties(&status)),
-            announced_in_file(SCHEDULER_INTERFACE)
+            interface_file::announced(SCHEDULER_INTERFACE)
         );
         assert_eq!(
             sorted(processes::properties(&status)),
-            announced_in_file(PROCESSES_INTERFACE)
+            interface_file::announced(PROCESSES_INTERFACE)
         );
     }
 }

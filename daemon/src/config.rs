@@ -1,14 +1,18 @@
 //! The configuration files, checked.
 
+use std::fmt::Display;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use pandemonium_policy::Mode;
+use pandemonium_policy::{Mode, Pattern};
 use rustix::fs::OFlags;
 use serde::Deserialize;
 use thiserror::Error;
+use toml::Spanned;
+
+use crate::choices::{Choices, MAX_SLICE_LAG_US};
 
 /// Files larger than this are refused: nobody wrote them by hand.
 const MAX_BYTES: u64 = 1 << 20;
@@ -18,10 +22,12 @@ const ADMINISTRATOR: &str = "/etc/pandemonium/config.toml";
 const DROP_INS: &str = "/etc/pandemonium/config.d";
 
 /// What can be configured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// The mode after start.
     pub mode: Mode,
+    /// Compositors, CPUs to prefer, and the rest that the kernel half follows.
+    pub choices: Choices,
 }
 
 /// Which files to read, the later ones on top.
@@ -70,14 +76,37 @@ pub enum ConfigError {
 #[serde(deny_unknown_fields)]
 struct Layer {
     mode: Option<Mode>,
+    compositors: Option<Spanned<Vec<Spanned<String>>>>,
+    default_compositors: Option<bool>,
+    primary_domain: Option<Spanned<String>>,
+    idle_selector: Option<bool>,
+    local_kthreads: Option<bool>,
+    slice_lag_us: Option<Spanned<i64>>,
+}
+
+/// The names of compositors as far as the files have been read.
+#[derive(Debug)]
+struct Names {
+    own: Vec<Pattern>,
+    has_built_in: bool,
+}
+
+/// A file's text, to say where in it something is wrong.
+struct Place<'a> {
+    path: &'a Path,
+    text: &'a str,
 }
 
 /// Reads and merges the files. A missing system file is fine; anything else wrong is an error.
 pub fn load(source: &Source) -> Result<Config, ConfigError> {
     let mut config = Config::default();
+    let mut names = Names {
+        own: Vec::new(),
+        has_built_in: true,
+    };
     for path in files(source)? {
-        let layer = match read(&path) {
-            Ok(text) => parse(&path, &text)?,
+        let text = match read(&path) {
+            Ok(text) => text,
             Err(ConfigError::Unreadable { error, .. })
                 if error.kind() == io::ErrorKind::NotFound && matches!(source, Source::System) =>
             {
@@ -85,11 +114,69 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
             }
             Err(error) => return Err(error),
         };
-        if let Some(mode) = layer.mode {
-            config.mode = mode;
-        }
+        let place = Place {
+            path: &path,
+            text: &text,
+        };
+        let layer = place.parse()?;
+        names.lay(&layer, &place)?;
+        config.lay(&layer, &names, &place)?;
     }
     Ok(config)
+}
+
+impl Names {
+    /// The list of a later file replaces that of an earlier one.
+    fn lay(&mut self, layer: &Layer, place: &Place<'_>) -> Result<(), ConfigError> {
+        self.has_built_in = layer.default_compositors.unwrap_or(self.has_built_in);
+        if let Some(list) = &layer.compositors {
+            let parsed = list.get_ref().iter().map(|name| {
+                let wrong = |error| place.wrong(name.span().start, "compositors", error);
+                name.get_ref().parse::<Pattern>().map_err(wrong)
+            });
+            self.own = parsed.collect::<Result<_, _>>()?;
+        }
+        Ok(())
+    }
+
+    fn all(&self) -> impl Iterator<Item = Pattern> {
+        let built_in = self.has_built_in.then(Pattern::defaults);
+        let built_in = built_in.into_iter().flatten();
+        built_in.chain(self.own.iter().copied())
+    }
+}
+
+impl Config {
+    fn lay(&mut self, layer: &Layer, names: &Names, place: &Place<'_>) -> Result<(), ConfigError> {
+        self.mode = layer.mode.unwrap_or(self.mode);
+        let choices = &mut self.choices;
+        choices.compositors = names.all().collect();
+        choices.check().map_err(|sentence| {
+            let list = layer.compositors.as_ref();
+            let start = list.map_or(0, |list| list.span().start);
+            place.wrong(start, "compositors", sentence)
+        })?;
+        if let Some(domain) = &layer.primary_domain {
+            let wrong = |error| place.wrong(domain.span().start, "primary_domain", error);
+            choices.domain = domain.get_ref().parse().map_err(wrong)?;
+        }
+        choices.idle_selector = layer.idle_selector.unwrap_or(choices.idle_selector);
+        choices.local_kthreads = layer.local_kthreads.unwrap_or(choices.local_kthreads);
+        if let Some(lag) = &layer.slice_lag_us {
+            let (start, us) = (lag.span().start, *lag.get_ref());
+            let range = -MAX_SLICE_LAG_US..=MAX_SLICE_LAG_US;
+            if !range.contains(&us) {
+                let sentence = format!(
+                    "{us} is not in the range {} to {}",
+                    range.start(),
+                    range.end()
+                );
+                return Err(place.wrong(start, "slice_lag_us", sentence));
+            }
+            choices.slice_lag_us = us;
+        }
+        Ok(())
+    }
 }
 
 fn files(source: &Source) -> Result<Vec<PathBuf>, ConfigError> {
@@ -153,22 +240,34 @@ fn read(path: &Path) -> Result<String, ConfigError> {
     String::from_utf8(bytes).map_err(|_| ConfigError::NotText(path.to_owned()))
 }
 
-fn parse(path: &Path, text: &str) -> Result<Layer, ConfigError> {
-    toml::from_str(text).map_err(|error| {
-        let start = error.span().map_or(0, |span| span.start).min(text.len());
+impl Place<'_> {
+    fn parse(&self) -> Result<Layer, ConfigError> {
+        toml::from_str(self.text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            self.invalid(start, error.message())
+        })
+    }
+
+    /// The value of this key, which starts there, is wrong.
+    fn wrong(&self, start: usize, key: &str, sentence: impl Display) -> ConfigError {
+        self.invalid(start, &format!("{key}: {sentence}"))
+    }
+
+    fn invalid(&self, start: usize, message: &str) -> ConfigError {
+        let before = &self.text.as_bytes()[..start.min(self.text.len())];
         ConfigError::Invalid {
-            path: path.to_owned(),
-            line: 1 + text.as_bytes()[..start]
-                .iter()
-                .filter(|byte| **byte == b'\n')
-                .count(),
-            message: error.message().replace('\n', " "),
+            path: self.path.to_owned(),
+            line: 1 + before.iter().filter(|byte| **byte == b'\n').count(),
+            // The line it is printed in brings its own full stop.
+            message: message.replace('\n', " ").trim_end_matches('.').to_owned(),
         }
-    })
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use pandemonium_policy::PrimaryDomain;
+
     use super::*;
 
     fn load_text(bytes: &[u8]) -> Result<Config, String> {
@@ -189,6 +288,105 @@ mod tests {
     fn a_value_is_taken() {
         assert_eq!(load_text(b"mode = \"bpf\"").map(|c| c.mode), Ok(Mode::Bpf));
         assert_eq!(load_text(b"").map(|c| c.mode), Ok(Mode::Adaptive));
+    }
+
+    #[test]
+    fn choices_are_taken() {
+        let text = b"compositors = [\"mywm\", \"other*\"]\ndefault_compositors = false\n\
+            primary_domain = \"performance\"\nidle_selector = false\nlocal_kthreads = true\n\
+            slice_lag_us = -20000\n";
+        let choices = load_text(text).expect("valid").choices;
+        let names: Vec<_> = choices.compositors.iter().map(Pattern::to_string).collect();
+        assert_eq!(names, ["mywm", "other*"]);
+        assert_eq!(choices.domain, PrimaryDomain::Performance);
+        assert!(!choices.idle_selector && choices.local_kthreads);
+        assert_eq!(choices.slice_lag_us, -20_000);
+    }
+
+    #[test]
+    fn names_are_added_to_the_built_in_ones() {
+        let added = load_text(b"compositors = [\"mywm\", \"sway\"]").expect("valid");
+        let built_in = Choices::default().compositors;
+        assert_eq!(added.choices.compositors.len(), built_in.len() + 1);
+        assert!(added.choices.compositors.is_superset(&built_in));
+    }
+
+    #[test]
+    fn a_choice_out_of_range_names_file_line_and_key() {
+        let many: Vec<_> = (0..65).map(|n| format!("\"wm-{n}\"")).collect();
+        for (text, line, words) in [
+            (
+                "\nslice_lag_us = 20001\n".to_owned(),
+                2,
+                ["slice_lag_us", "-20000 to 20000"],
+            ),
+            (
+                "slice_lag_us = -20001".to_owned(),
+                1,
+                ["slice_lag_us", "-20001"],
+            ),
+            ("slice_lag_us = 1.5".to_owned(), 1, ["float", "1.5"]),
+            (
+                "\n\nprimary_domain = \"fast\"".to_owned(),
+                3,
+                ["primary_domain", ""],
+            ),
+            (
+                "primary_domain = \"0x0\"".to_owned(),
+                1,
+                ["primary_domain", ""],
+            ),
+            (
+                "compositors = [\n  \"good\",\n  \"b/ad\",\n]".to_owned(),
+                3,
+                ["compositors", ""],
+            ),
+            ("compositors = [\"*\"]".to_owned(), 1, ["compositors", ""]),
+            (
+                format!("\ncompositors = [{}]", many.join(",")),
+                2,
+                ["compositors", "64"],
+            ),
+            (
+                "default_compositors = 1".to_owned(),
+                1,
+                ["integer", "boolean"],
+            ),
+        ] {
+            let said = load_text(text.as_bytes()).expect_err(&text);
+            let place = format!("config.toml:{line}: ");
+            assert!(said.contains(&place) && !said.ends_with('.'), "{said}");
+            assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_later_file_replaces_the_list_and_keeps_the_rest() {
+        let mut names = Names {
+            own: Vec::new(),
+            has_built_in: true,
+        };
+        let mut config = Config::default();
+        for text in [
+            "compositors = [\"early\"]\ndefault_compositors = false\nslice_lag_us = 5",
+            "compositors = [\"late\"]\nmode = \"bpf\"",
+        ] {
+            let place = Place {
+                path: Path::new("a.toml"),
+                text,
+            };
+            let layer = place.parse().expect("valid");
+            names.lay(&layer, &place).expect("valid");
+            config.lay(&layer, &names, &place).expect("valid");
+        }
+        let names: Vec<_> = config
+            .choices
+            .compositors
+            .iter()
+            .map(Pattern::to_string)
+            .collect();
+        assert_eq!(names, ["late"]);
+        assert_eq!((config.mode, config.choices.slice_lag_us), (Mode::Bpf, 5));
     }
 
     #[test]

@@ -1,14 +1,19 @@
 //! Owns all state. One loop: tick, request, kernel event, retry, signal.
 
+mod choosing;
 mod leaving;
 mod lifecycle;
 mod sampling;
 
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use pandemonium_api::Refusal;
-use pandemonium_policy::{Control, Counters, Knobs, Limits, Mode, Profiles, Reading};
+use pandemonium_policy::{
+    Control, Counters, Knobs, Limits, Mode, Pattern, Prediction, PrimaryDomain, Profiles, Reading,
+    Settings,
+};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -16,8 +21,9 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
 use crate::backoff::Backoff;
 use crate::bus::authority::Permit;
+use crate::choices::Overrides;
 use crate::clock::{self, SuspendDetector};
-use crate::config::{self, Source};
+use crate::config::{self, Config, Source};
 use crate::engine::Engine;
 use crate::failure::{Failure, exit_code};
 use crate::kernel::Kernel;
@@ -45,6 +51,14 @@ pub struct Request {
 pub enum Command {
     /// Switch the mode.
     SetMode(Mode),
+    /// Treat programs of this name as compositors.
+    AddCompositor(Pattern),
+    /// Do so no longer.
+    RemoveCompositor(Pattern),
+    /// Prefer these CPUs.
+    SetPrimaryDomain(PrimaryDomain),
+    /// Find idle CPUs in our own masks, or in the kernel's.
+    SetIdleSelector(bool),
 }
 
 /// How fast time passes; only a scripted kernel changes it.
@@ -81,8 +95,12 @@ pub struct Setup {
     pub store: ProfileStore,
     /// Where the configuration comes from, for a reload.
     pub config: Source,
-    /// The configured mode, which a reload compares with.
-    pub configured_mode: Mode,
+    /// What was read there, with the command line's choices on top; a reload compares with it.
+    pub configured: Config,
+    /// The command line's choices.
+    pub overrides: Overrides,
+    /// Where the power profile is read; without it, it is always balanced.
+    pub sysfs: Option<PathBuf>,
     /// Print a line a second.
     pub has_telemetry: bool,
     /// Nobody can ask for anything: leave instead of waiting for a request.
@@ -96,6 +114,9 @@ pub struct Daemon {
     is_cpu_count_fixed: bool,
     control: Control,
     knobs: Knobs,
+    settings: Settings,
+    predictions: Vec<Prediction>,
+    predicted_generation: u64,
     previous: Option<Reading>,
     totals: Counters,
     profiles: Profiles,
@@ -110,9 +131,13 @@ pub struct Daemon {
     suspend: SuspendDetector,
     notifier: Notifier,
     config: Source,
-    configured_mode: Mode,
+    configured: Config,
+    overrides: Overrides,
+    sysfs: Option<PathBuf>,
     ticks: u64,
     is_reading_broken: bool,
+    is_following_broken: bool,
+    is_predicting_broken: bool,
     has_telemetry: bool,
     is_alone: bool,
 }
@@ -158,6 +183,7 @@ impl Daemon {
         }
         let status = Status {
             requested: setup.mode,
+            choices: setup.configured.choices.clone(),
             warnings: warning.into_iter().collect(),
             ..Status::default()
         };
@@ -167,6 +193,9 @@ impl Daemon {
             is_cpu_count_fixed: setup.is_cpu_count_fixed,
             knobs: control.knobs(),
             control,
+            settings: Settings::default(),
+            predictions: Vec::new(),
+            predicted_generation: profiles.generation(),
             previous: None,
             totals: Counters::default(),
             loaded_generation: profiles.generation(),
@@ -181,13 +210,18 @@ impl Daemon {
             suspend: SuspendDetector::default(),
             notifier: Notifier::new(),
             config: setup.config,
-            configured_mode: setup.configured_mode,
+            configured: setup.configured,
+            overrides: setup.overrides,
+            sysfs: setup.sysfs,
             ticks: 0,
             is_reading_broken: false,
+            is_following_broken: false,
+            is_predicting_broken: false,
             has_telemetry: setup.has_telemetry,
             is_alone: setup.is_alone,
         };
         daemon.refresh_learned();
+        daemon.follow_machine();
         daemon.publish();
         daemon
     }
@@ -251,8 +285,14 @@ impl Daemon {
     }
 
     async fn serve(&mut self, request: Request) {
-        let Command::SetMode(mode) = request.command;
-        let result = self.set_mode(mode, &request.permit.caller()).await;
+        let caller = request.permit.caller();
+        let result = match request.command {
+            Command::SetMode(mode) => self.set_mode(mode, &caller).await,
+            Command::AddCompositor(name) => self.add_compositor(name, &caller),
+            Command::RemoveCompositor(name) => self.remove_compositor(name, &caller),
+            Command::SetPrimaryDomain(domain) => self.set_domain(domain, &caller),
+            Command::SetIdleSelector(is_on) => self.set_idle_selector(is_on, &caller),
+        };
         // A caller that has gone does not need the answer.
         let _ = request.reply.send(result);
     }
@@ -261,13 +301,7 @@ impl Daemon {
     async fn reload(&mut self) {
         self.notifier.reloading(clock::monotonic());
         match config::load(&self.config) {
-            Ok(config) if config.mode != self.configured_mode => {
-                self.configured_mode = config.mode;
-                if let Err(refusal) = self.set_mode(config.mode, "the configuration").await {
-                    log::error!("{refusal}");
-                }
-            }
-            Ok(_) => {}
+            Ok(config) => self.reconfigure(config).await,
             Err(error) => log::error!("The configuration stays as it was: {error}."),
         }
         self.notifier.ready();

@@ -4,7 +4,7 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use pandemonium_policy::{Knobs, Limits};
+use pandemonium_policy::{Knobs, Limits, Prediction, Settings, Topology};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -31,13 +31,19 @@ impl Engine {
     }
 
     /// Attaches, and returns when the kernel says that it is enabled.
-    pub async fn attach(&mut self, limits: Limits, knobs: Knobs) -> Result<(), AttachError> {
+    pub async fn attach(
+        &mut self,
+        limits: Limits,
+        knobs: Knobs,
+        settings: Settings,
+        predictions: Vec<Prediction>,
+    ) -> Result<(), AttachError> {
         self.event = None;
         let Some(mut kernel) = self.kernel.take() else {
             return Err(AttachError::Load("loading it failed badly before".into()));
         };
         let attaching = tokio::task::spawn_blocking(move || {
-            let result = kernel.attach(&limits, &knobs);
+            let result = kernel.attach(&limits, &knobs, &settings, &predictions);
             (kernel, result)
         });
         let (kernel, result) = attaching
@@ -81,6 +87,11 @@ impl Engine {
     /// The kernel half, unless it was lost.
     pub fn kernel(&mut self) -> Option<&mut (dyn Kernel + 'static)> {
         self.kernel.as_deref_mut()
+    }
+
+    /// The machine, as of the last attach; nothing once the kernel half was lost.
+    pub fn topology(&self) -> Option<&Topology> {
+        self.kernel.as_deref().map(|kernel| kernel.topology())
     }
 
     /// Whether our scheduler is the loaded one.

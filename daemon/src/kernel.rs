@@ -2,7 +2,7 @@
 
 use std::os::fd::RawFd;
 
-use pandemonium_policy::{Knobs, Limits, Observation, Reading};
+use pandemonium_policy::{Knobs, Limits, Observation, Prediction, Reading, Settings, Topology};
 use thiserror::Error;
 
 #[cfg(feature = "bpf")]
@@ -76,7 +76,13 @@ impl KernelStatus {
 /// The kernel half of the scheduler.
 pub trait Kernel: Send {
     /// Loads and attaches; blocks for less than a second.
-    fn attach(&mut self, limits: &Limits, knobs: &Knobs) -> Result<(), AttachError>;
+    fn attach(
+        &mut self,
+        limits: &Limits,
+        knobs: &Knobs,
+        settings: &Settings,
+        predictions: &[Prediction],
+    ) -> Result<(), AttachError>;
     /// Detaches; the kernel's own scheduler is back when it returns. Harmless when not attached.
     fn detach(&mut self);
     /// Whether our scheduler is the loaded one.
@@ -85,6 +91,13 @@ pub trait Kernel: Send {
     fn read(&mut self) -> anyhow::Result<Reading>;
     /// Makes the kernel half work with these knobs.
     fn write_knobs(&mut self, knobs: &Knobs) -> anyhow::Result<()>;
+    /// Makes the kernel half follow these settings.
+    fn write_settings(&mut self, settings: &Settings) -> anyhow::Result<()>;
+    /// Makes the kernel half start tasks of these names with what is known about them; replaces what was
+    /// written before.
+    fn write_predictions(&mut self, predictions: &[Prediction]) -> anyhow::Result<()>;
+    /// The machine, as of the last attach.
+    fn topology(&self) -> &Topology;
     /// Hands over what was observed about tasks since the last call.
     fn drain_observations(&mut self, sink: &mut dyn FnMut(Observation));
     /// Why the kernel ended our scheduler: set once, taking it clears it.

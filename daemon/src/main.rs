@@ -3,6 +3,7 @@
 mod args;
 mod backoff;
 mod bus;
+mod choices;
 mod clock;
 mod config;
 mod daemon;
@@ -11,13 +12,14 @@ mod failure;
 mod kernel;
 mod log;
 mod notify;
+mod power_profile;
 mod profile_store;
 mod status;
 // Without the kernel half only its tests need it.
 #[cfg(any(feature = "bpf", test))]
 mod topology;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ::log::error;
@@ -33,6 +35,14 @@ use kernel::Kernel;
 use kernel::fake::ScriptedKernel;
 use profile_store::ProfileStore;
 use status::Status;
+
+/// What the daemon runs on.
+struct Machine {
+    kernel: Box<dyn Kernel>,
+    pace: Pace,
+    /// Where the power profile is read.
+    sysfs: Option<PathBuf>,
+}
 
 /// Requests that may wait for the loop; more are refused as busy.
 const MAX_REQUESTS: usize = 16;
@@ -97,58 +107,68 @@ async fn serve(args: &Args, setup: Setup) -> Result<(), Failure> {
 }
 
 fn setup(args: &Args, source: config::Source, config: Config) -> Result<Setup, Failure> {
-    let (kernel, online, pace) = kernel(args)?;
+    let mode = args.mode().unwrap_or(config.mode);
+    let configured = Config {
+        choices: args.overrides.on(config.choices),
+        ..config
+    };
+    configured
+        .choices
+        .check()
+        .map_err(|sentence| Failure::new(exit_code::USAGE, sentence))?;
+    let machine = machine(args)?;
+    let online = machine.kernel.topology().nr_online();
     Ok(Setup {
-        kernel,
+        kernel: machine.kernel,
         nr_cpus: args.nr_cpus.unwrap_or(online),
         is_cpu_count_fixed: args.nr_cpus.is_some(),
-        mode: args.mode().unwrap_or(config.mode),
-        pace,
+        mode,
+        pace: machine.pace,
         store: ProfileStore::new(&args.state_dir()),
         config: source,
-        configured_mode: config.mode,
+        configured,
+        overrides: args.overrides.clone(),
+        sysfs: machine.sysfs,
         has_telemetry: args.telemetry,
         is_alone: args.no_bus,
     })
 }
 
-/// The kernel half, the number of online CPUs, and how fast time passes.
-fn kernel(args: &Args) -> Result<(Box<dyn Kernel>, u32, Pace), Failure> {
+fn machine(args: &Args) -> Result<Machine, Failure> {
     let Some(path) = &args.scripted else {
-        return real_kernel();
+        return real_machine();
     };
     let scripted = ScriptedKernel::open(path)
         .map_err(|error| Failure::new(exit_code::USAGE, format!("{error:#}.")))?;
     let (tick, backoff_second) = scripted.pace();
-    let nr_cpus = scripted.nr_cpus();
-    Ok((
-        Box::new(scripted),
-        nr_cpus,
-        Pace {
+    Ok(Machine {
+        sysfs: scripted.sysfs(),
+        kernel: Box::new(scripted),
+        pace: Pace {
             tick,
             backoff_second,
         },
-    ))
+    })
 }
 
 #[cfg(feature = "bpf")]
-fn real_kernel() -> Result<(Box<dyn Kernel>, u32, Pace), Failure> {
-    let topology = topology::read(Path::new("/sys")).map_err(|error| {
+fn real_machine() -> Result<Machine, Failure> {
+    let sysfs = Path::new("/sys");
+    let topology = topology::read(sysfs).map_err(|error| {
         Failure::new(
             exit_code::OTHER,
             format!("Cannot read the CPU topology: {error:#}."),
         )
     })?;
-    let online = topology.nr_online();
-    Ok((
-        Box::new(kernel::bpf::BpfKernel::new(topology)),
-        online,
-        Pace::default(),
-    ))
+    Ok(Machine {
+        kernel: Box::new(kernel::bpf::BpfKernel::new(topology)),
+        pace: Pace::default(),
+        sysfs: Some(sysfs.to_owned()),
+    })
 }
 
 #[cfg(not(feature = "bpf"))]
-fn real_kernel() -> Result<(Box<dyn Kernel>, u32, Pace), Failure> {
+fn real_machine() -> Result<Machine, Failure> {
     Err(Failure::new(
         exit_code::UNSUPPORTED,
         "This pandemoniumd was built without its kernel half; build it with the feature \"bpf\", or \

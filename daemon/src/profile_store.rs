@@ -2,6 +2,7 @@
 //!
 //! The file is: magic, version, record count, launch counter, records of fixed size, checksum; numbers
 //! are little-endian. A file that is not exactly that is set aside, never repaired and never deleted.
+//! Version 1, whose records lack the context switches, is read, and written anew as version 2.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -13,9 +14,9 @@ use rustix::fs::OFlags;
 use thiserror::Error;
 
 const MAGIC: &[u8; 8] = b"PANDPROF";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HEADER_BYTES: usize = 24;
-const RECORD_BYTES: usize = 68;
+const RECORD_BYTES: usize = 72;
 const CHECKSUM_BYTES: usize = 8;
 const MAX_BYTES: usize = HEADER_BYTES + Profiles::CAPACITY * RECORD_BYTES + CHECKSUM_BYTES;
 /// Files set aside that are kept; the oldest goes first.
@@ -31,7 +32,7 @@ pub enum FormatError {
     #[error("is not a PANDEMONIUM profile file")]
     Magic,
     /// Another version of the daemon wrote it.
-    #[error("has format version {0}, this pandemoniumd reads version {VERSION}")]
+    #[error("has format version {0}, this pandemoniumd reads versions 1 to {VERSION}")]
     Version(u32),
     /// Its length is not that of its records.
     #[error("is cut short or has something appended")]
@@ -211,6 +212,7 @@ pub fn encode(profiles: &Profiles) -> Vec<u8> {
         bytes.extend_from_slice(&profile.wakeup_freq.to_le_bytes());
         bytes.extend_from_slice(&profile.last_used.to_le_bytes());
         bytes.extend_from_slice(&profile.first_used.to_le_bytes());
+        bytes.extend_from_slice(&profile.csw_rate.to_le_bytes());
     }
     bytes.extend_from_slice(&checksum(&bytes).to_le_bytes());
     bytes
@@ -223,12 +225,10 @@ pub fn decode(bytes: &[u8]) -> Result<Profiles, FormatError> {
         return Err(FormatError::Magic);
     }
     let version = header.u32().ok_or(FormatError::Length)?;
-    if version != VERSION {
-        return Err(FormatError::Version(version));
-    }
+    let record_bytes = record_bytes(version).ok_or(FormatError::Version(version))?;
     let count = header.u32().ok_or(FormatError::Length)? as usize;
     let launches = header.u64().ok_or(FormatError::Length)?;
-    let expected = HEADER_BYTES + count.min(Profiles::CAPACITY) * RECORD_BYTES + CHECKSUM_BYTES;
+    let expected = HEADER_BYTES + count.min(Profiles::CAPACITY) * record_bytes + CHECKSUM_BYTES;
     if count > Profiles::CAPACITY || bytes.len() != expected {
         return Err(FormatError::Length);
     }
@@ -236,12 +236,21 @@ pub fn decode(bytes: &[u8]) -> Result<Profiles, FormatError> {
     if sum != checksum(content).to_le_bytes() {
         return Err(FormatError::Checksum);
     }
-    let records = content[HEADER_BYTES..].chunks_exact(RECORD_BYTES);
+    let records = content[HEADER_BYTES..].chunks_exact(record_bytes);
     let stored: Option<Vec<Profile>> = records.map(|record| Cursor(record).profile()).collect();
     Ok(Profiles::from_stored(
         launches,
         stored.ok_or(FormatError::Length)?,
     ))
+}
+
+/// The size of a record in a file of this version, if it can be read.
+fn record_bytes(version: u32) -> Option<usize> {
+    match version {
+        1 => Some(RECORD_BYTES - size_of::<u32>()),
+        VERSION => Some(RECORD_BYTES),
+        _ => None,
+    }
 }
 
 /// FNV-1a: catches every single changed byte, and needs no table.
@@ -279,6 +288,8 @@ impl Cursor<'_> {
             wakeup_freq: self.u32()?,
             last_used: self.u64()?,
             first_used: self.u64()?,
+            // Last in the record, because files of version 1 end before it.
+            csw_rate: self.u32().unwrap_or(0),
         })
     }
 }

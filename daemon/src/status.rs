@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pandemonium_api::{LastExit, Snapshot, escape, state};
-use pandemonium_policy::{Counters, Decision, Knobs, Mode, Profile, Profiles, Sample};
+use pandemonium_policy::{
+    Counters, CpuSet, Decision, Knobs, Mode, Pattern, Profile, Profiles, Sample,
+};
 
+use crate::choices::Choices;
 use crate::clock::realtime_usec;
 use crate::kernel::{Exit, KernelStatus};
 
@@ -60,6 +63,10 @@ pub struct Status {
     pub restarts: u32,
     /// When the next automatic return is tried, CLOCK_REALTIME microseconds; 0 for never.
     pub next_retry_usec: u64,
+    /// What was chosen.
+    pub choices: Choices,
+    /// The CPUs that the primary domain stands for on this machine; `None` for every CPU.
+    pub domain: Option<CpuSet>,
     /// Sentences about things that work less well than they could.
     pub warnings: Vec<String>,
     /// The last tick.
@@ -76,6 +83,23 @@ impl Status {
         } else {
             Mode::Off
         }
+    }
+
+    /// The names of compositors, sorted as text.
+    pub fn compositor_texts(&self) -> Vec<String> {
+        let mut texts: Vec<_> = self
+            .choices
+            .compositors
+            .iter()
+            .map(Pattern::to_string)
+            .collect();
+        texts.sort_unstable();
+        texts
+    }
+
+    /// The mask of the primary domain, empty for every CPU.
+    pub fn domain_text(&self) -> String {
+        self.domain.map(|cpus| cpus.to_string()).unwrap_or_default()
     }
 
     /// The text of `systemctl status`.
@@ -161,6 +185,7 @@ pub fn snapshot(sample: &Sample, totals: &Counters, decision: &Decision) -> Snap
         batch_wait_nsec: sample.batch_wait_ns,
         batch_queued: sample.batch_queued,
         interactive_queued: sample.interactive_queued,
+        interactive_running: sample.interactive_running,
         l2_hits: tiers(sample.counters.l2_hits),
         l2_misses: tiers(sample.counters.l2_misses),
         counters: named_counters(&sample.counters),
@@ -198,6 +223,16 @@ fn named_counters(counters: &Counters) -> BTreeMap<String, u64> {
         steals,
         drained,
         observations_lost,
+        warm_starts,
+        boosts,
+        boosts_spent,
+        bursts_cusum,
+        bursts_wakeups,
+        guarded,
+        domain_spills,
+        local_kthreads,
+        l2_placements,
+        strong_waits,
         l2_hits,
         l2_misses,
     } = *counters;
@@ -218,6 +253,16 @@ fn named_counters(counters: &Counters) -> BTreeMap<String, u64> {
         ("steals", steals),
         ("drained", drained),
         ("observations_lost", observations_lost),
+        ("warm_starts", warm_starts),
+        ("boosts", boosts),
+        ("boosts_spent", boosts_spent),
+        ("bursts_cusum", bursts_cusum),
+        ("bursts_wakeups", bursts_wakeups),
+        ("guarded", guarded),
+        ("domain_spills", domain_spills),
+        ("local_kthreads", local_kthreads),
+        ("l2_placements", l2_placements),
+        ("strong_waits", strong_waits),
         ("l2_hits", l2_hits.iter().sum()),
         ("l2_misses", l2_misses.iter().sum()),
     ]

@@ -60,7 +60,7 @@ const BURST_SLICE: KnobSpec = KnobSpec {
     default: MS,
     min: 100 * US,
     max: 20 * MS,
-    meaning: "longest slice of any task during a burst or a longrun",
+    meaning: "longest slice of an interactive or latency-critical task during a burst or a longrun",
 };
 const CPU_BOUND_THRESH: KnobSpec = KnobSpec {
     name: "cpu_bound_thresh_ns",
@@ -121,7 +121,7 @@ pub struct Knobs {
     pub lag_scale: u64,
     /// Longest batch slice, ns.
     pub batch_slice_ns: u64,
-    /// Longest slice during a burst or a longrun, ns.
+    /// Longest interactive or latency-critical slice during a burst or a longrun, ns.
     pub burst_slice_ns: u64,
     /// Run length between two sleeps that makes a task batch, ns.
     pub cpu_bound_thresh_ns: u64,

@@ -4,22 +4,32 @@
 //! so each rule can be tested without root, a kernel or clang.
 
 pub mod control;
+pub mod cpuset;
+pub mod domain;
 pub mod histogram;
+pub mod idle_layout;
 pub mod knobs;
 pub mod limits;
+pub mod pattern;
 pub mod profile;
 pub mod profiles;
 pub mod regime;
 pub mod sample;
+pub mod settings;
 pub mod tier;
 pub mod topology;
 
 pub use control::{Control, Decision, Mode};
+pub use cpuset::CpuSet;
+pub use domain::{PowerProfile, PrimaryDomain};
+pub use idle_layout::IdleLayout;
 pub use knobs::Knobs;
 pub use limits::Limits;
-pub use profile::{Observation, Profile};
+pub use pattern::{Pattern, PatternError};
+pub use profile::{Observation, Prediction, Profile};
 pub use profiles::Profiles;
 pub use regime::Regime;
 pub use sample::{Counters, Histogram, Reading, Sample};
+pub use settings::Settings;
 pub use tier::Tier;
 pub use topology::{Cpu, Topology};

@@ -49,11 +49,30 @@ pub struct Profile {
     pub runtime_dev_ns: u64,
     /// Smoothed wake-ups per 100 ms.
     pub wakeup_freq: u32,
+    /// Smoothed context switches per 100 ms.
+    pub csw_rate: u32,
     /// Launch counter at the last observation. Launches, not wall time: a week without the computer
     /// says nothing about a program.
     pub last_used: u64,
     /// Launch counter at the first observation.
     pub first_used: u64,
+}
+
+/// What a new task of this name starts with instead of knowing nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prediction {
+    /// Task name, padded with zero bytes.
+    pub comm: [u8; 16],
+    /// The tier it is expected to be in.
+    pub tier: Tier,
+    /// Expected run length, ns.
+    pub avg_runtime_ns: u64,
+    /// Expected deviation of the run length, ns.
+    pub runtime_dev_ns: u64,
+    /// Expected wake-ups per 100 ms.
+    pub wakeup_freq: u32,
+    /// Expected context switches per 100 ms.
+    pub csw_rate: u32,
 }
 
 impl Profile {
@@ -68,6 +87,7 @@ impl Profile {
             avg_runtime_ns: o.avg_runtime_ns,
             runtime_dev_ns: o.runtime_dev_ns,
             wakeup_freq: o.wakeup_freq,
+            csw_rate: o.csw_rate,
             last_used: launches,
             first_used: launches,
         }
@@ -95,8 +115,8 @@ impl Profile {
         let spread_ns = o.avg_runtime_ns.abs_diff(self.avg_runtime_ns);
         self.runtime_dev_ns = ewma(self.runtime_dev_ns, o.runtime_dev_ns.max(spread_ns), shift);
         self.avg_runtime_ns = ewma(self.avg_runtime_ns, o.avg_runtime_ns, shift);
-        self.wakeup_freq = ewma(u64::from(self.wakeup_freq), u64::from(o.wakeup_freq), shift)
-            .min(u64::from(u32::MAX)) as u32;
+        self.wakeup_freq = ewma_u32(self.wakeup_freq, o.wakeup_freq, shift);
+        self.csw_rate = ewma_u32(self.csw_rate, o.csw_rate, shift);
         self.observations = self.observations.saturating_add(1);
         self.last_used = self.last_used.max(launches);
     }
@@ -127,6 +147,18 @@ impl Profile {
     pub fn is_confident(&self) -> bool {
         self.observations >= MIN_OBSERVATIONS
             && self.confidence_permille() >= MIN_CONFIDENCE_PERMILLE
+    }
+
+    /// What to start a task of this name with, once the profile may predict.
+    pub fn prediction(&self) -> Option<Prediction> {
+        self.is_confident().then(|| Prediction {
+            comm: self.comm,
+            tier: self.tier(),
+            avg_runtime_ns: self.avg_runtime_ns,
+            runtime_dev_ns: self.runtime_dev_ns,
+            wakeup_freq: self.wakeup_freq,
+            csw_rate: self.csw_rate,
+        })
     }
 
     /// The name for people: bytes that are not text and characters that would disturb a terminal
@@ -175,4 +207,9 @@ fn ewma(old: u64, new: u64, shift: u32) -> u64 {
     } else {
         old - ((old - new) >> shift)
     }
+}
+
+fn ewma_u32(old: u32, new: u32, shift: u32) -> u32 {
+    // Between two values of 32 bits, so nothing is cut off.
+    ewma(u64::from(old), u64::from(new), shift) as u32
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::profile::{Observation, Profile, padded};
+use crate::profile::{Observation, Prediction, Profile, padded};
 
 /// Profiles by task name. Ordered, so that everything derived from it is reproducible.
 #[derive(Clone, Debug, Default)]
@@ -92,6 +92,11 @@ impl Profiles {
         self.iter().filter(|profile| profile.is_confident()).count()
     }
 
+    /// What every profile that may predict says, ordered by name.
+    pub fn predictions(&self) -> Vec<Prediction> {
+        self.iter().filter_map(Profile::prediction).collect()
+    }
+
     /// Grows with every change that [`Profiles::iter`] would show.
     pub fn generation(&self) -> u64 {
         self.generation
@@ -125,7 +130,7 @@ fn eviction_rank(profile: &Profile) -> (u64, u32, [u8; 16]) {
 }
 
 /// A total order of same-named profiles, so that the stored order does not matter.
-fn full_rank(p: &Profile) -> (u64, u32, [u32; 3], u64, u64, u32, u64) {
+fn full_rank(p: &Profile) -> (u64, u32, [u32; 3], u64, u64, u32, u32, u64) {
     (
         p.last_used,
         p.observations,
@@ -133,6 +138,7 @@ fn full_rank(p: &Profile) -> (u64, u32, [u32; 3], u64, u64, u32, u64) {
         p.avg_runtime_ns,
         p.runtime_dev_ns,
         p.wakeup_freq,
+        p.csw_rate,
         p.first_used,
     )
 }

@@ -39,6 +39,26 @@ pub struct Counters {
     pub drained: u64,
     /// Profile observations dropped because the ring buffer was full.
     pub observations_lost: u64,
+    /// Tasks that started from what their name had been learned to be like.
+    pub warm_starts: u64,
+    /// Tasks that ran as latency-critical because their name is that of a compositor.
+    pub boosts: u64,
+    /// Times such a task had used up its CPU budget and lost the boost.
+    pub boosts_spent: u64,
+    /// Bursts noticed by a shift of the interval between enqueues.
+    pub bursts_cusum: u64,
+    /// Bursts noticed by the number of wake-ups in a window.
+    pub bursts_wakeups: u64,
+    /// Interactive tasks queued as batch because too many were interactive already.
+    pub guarded: u64,
+    /// Tasks placed outside of the primary domain because it was saturated.
+    pub domain_spills: u64,
+    /// Kernel threads bound to one CPU that went straight to it.
+    pub local_kthreads: u64,
+    /// Wake-ups placed on an idle CPU of the second-level cache they ran in last.
+    pub l2_placements: u64,
+    /// Times a task waited for its second-level cache instead of an idle CPU farther away.
+    pub strong_waits: u64,
     /// Dispatches within the task's last second-level cache domain, by tier.
     pub l2_hits: [u64; Tier::COUNT],
     /// Dispatches outside of it, by tier.
@@ -80,6 +100,16 @@ impl Counters {
             steals: join(a.steals, b.steals),
             drained: join(a.drained, b.drained),
             observations_lost: join(a.observations_lost, b.observations_lost),
+            warm_starts: join(a.warm_starts, b.warm_starts),
+            boosts: join(a.boosts, b.boosts),
+            boosts_spent: join(a.boosts_spent, b.boosts_spent),
+            bursts_cusum: join(a.bursts_cusum, b.bursts_cusum),
+            bursts_wakeups: join(a.bursts_wakeups, b.bursts_wakeups),
+            guarded: join(a.guarded, b.guarded),
+            domain_spills: join(a.domain_spills, b.domain_spills),
+            local_kthreads: join(a.local_kthreads, b.local_kthreads),
+            l2_placements: join(a.l2_placements, b.l2_placements),
+            strong_waits: join(a.strong_waits, b.strong_waits),
             l2_hits: std::array::from_fn(|i| join(a.l2_hits[i], b.l2_hits[i])),
             l2_misses: std::array::from_fn(|i| join(a.l2_misses[i], b.l2_misses[i])),
         }
@@ -109,6 +139,8 @@ pub struct Reading {
     pub batch_queued: u64,
     /// Gauge: tasks in interactive queues.
     pub interactive_queued: u64,
+    /// Gauge: CPUs running an interactive or latency-critical task.
+    pub interactive_running: u32,
     /// Gauge: burst mode is on.
     pub burst: bool,
     /// Gauge: longrun mode is on.
@@ -144,6 +176,8 @@ pub struct Sample {
     pub batch_queued: u64,
     /// Gauge: tasks in interactive queues.
     pub interactive_queued: u64,
+    /// Gauge: CPUs running an interactive or latency-critical task.
+    pub interactive_running: u32,
     /// Gauge: burst mode is on.
     pub burst: bool,
     /// Gauge: longrun mode is on.
@@ -162,6 +196,7 @@ impl Sample {
             batch_wait_ns: later.batch_wait_ns,
             batch_queued: later.batch_queued,
             interactive_queued: later.interactive_queued,
+            interactive_running: later.interactive_running,
             burst: later.burst,
             longrun: later.longrun,
             nr_online: later.nr_online,

@@ -158,6 +158,97 @@ fn a_longrun_overrides_sleep_tuning_and_affinity() {
 }
 
 #[test]
+fn a_longrun_neither_undoes_nor_stops_tightening_and_the_sojourn_threshold() {
+    let calm = with_p99(with_dispatches(tick(400), 8 * 200), 9);
+    let longrun = Sample {
+        longrun: true,
+        ..calm.clone()
+    };
+    let (mut twins, mut reasons) = ([control(8), control(8)], Vec::new());
+    for _ in 0..6 {
+        let usual = twins[0].step(Mode::Adaptive, &calm).knobs;
+        let decision = twins[1].step(Mode::Adaptive, &longrun);
+        reasons.push(decision.reason);
+        assert_eq!(
+            decision.knobs,
+            Knobs {
+                affinity_mode: 1,
+                ..usual
+            }
+        );
+    }
+    assert_eq!(twins[1].knobs().slice_ns, 500 * US);
+    assert!(twins[1].sojourn_target_ns() > 6 * MS);
+    assert_eq!(reasons, ["longrun"; 6]);
+}
+
+#[test]
+fn a_longrun_leaves_the_affinity_of_light_and_heavy_alone() {
+    for idle in [900, 20] {
+        let sample = Sample {
+            longrun: true,
+            ..tick(idle)
+        };
+        let (mut usual, mut longrun) = (control(8), control(8));
+        assert_eq!(
+            run(&mut longrun, &sample, 3).knobs,
+            run(&mut usual, &tick(idle), 3).knobs
+        );
+    }
+}
+
+#[test]
+fn the_layers_act_in_their_order() {
+    let mut samples = vec![tick(400)];
+    samples.push(Sample {
+        io_pct: Some(90),
+        ..tick(400)
+    });
+    samples.push(with_dispatches(samples[1].clone(), 8 * 200));
+    samples.push(with_p99(samples[2].clone(), 9));
+    samples.push(Sample {
+        longrun: true,
+        ..samples[3].clone()
+    });
+    // What each layer changed is still there after the next one.
+    let last = samples.iter().map(|sample| {
+        let mut control = control(8);
+        let decision = run(&mut control, sample, 2);
+        let k = decision.knobs;
+        let moved = k.sojourn_thresh_ns > 6 * MS;
+        (
+            decision.reason,
+            k.batch_slice_ns / MS,
+            moved,
+            k.slice_ns / US,
+            k.affinity_mode,
+        )
+    });
+    assert_eq!(
+        last.collect::<Vec<_>>(),
+        [
+            ("regime", 20, false, 1000, 2),
+            ("sleep", 25, false, 1000, 2),
+            ("sojourn", 25, true, 1000, 2),
+            ("tighten", 25, true, 750, 2),
+            ("longrun", 20, true, 750, 1),
+        ]
+    );
+}
+
+#[test]
+fn a_burst_is_left_to_the_kernel_half() {
+    let sample = Sample {
+        burst: true,
+        ..tick(400)
+    };
+    assert_eq!(
+        run(&mut control(8), &sample, 5),
+        run(&mut control(8), &tick(400), 5)
+    );
+}
+
+#[test]
 fn the_sojourn_threshold_moves_from_ceiling_to_floor_and_back() {
     let mut control = control(8);
     // 4 ms slices on saturated CPUs: four intervals are 16 ms, above the ceiling.
@@ -238,6 +329,27 @@ fn a_good_tick_between_two_bad_ones_prevents_tightening() {
 }
 
 #[test]
+fn latency_is_bad_only_above_the_ceiling_of_mixed() {
+    let slice_ns = |p99_ns| {
+        let sample = Sample {
+            p99_all_ns: Some(p99_ns),
+            ..tick(400)
+        };
+        run(&mut control(8), &sample, 2).knobs.slice_ns
+    };
+    assert_eq!(slice_ns(5 * MS), MS);
+    assert_eq!(slice_ns(5 * MS + 1), 750 * US);
+}
+
+#[test]
+fn a_slice_that_starts_at_the_floor_is_not_tightened() {
+    let mut control = control(1);
+    let decision = run(&mut control, &with_p99(tick(400), 50), 10);
+    assert_eq!(decision.knobs.slice_ns, 500 * US);
+    assert_ne!(decision.reason, "tighten");
+}
+
+#[test]
 fn light_and_heavy_never_tighten() {
     for idle in [900, 10] {
         let mut control = control(8);
@@ -261,6 +373,34 @@ fn relaxing_waits_for_two_good_ticks_and_stops_at_the_baseline() {
     let decision = run(&mut control, &good, 1);
     assert_eq!((decision.knobs.slice_ns, decision.reason), (MS, "relax"));
     assert_eq!(run(&mut control, &good, 5).knobs.slice_ns, MS);
+}
+
+#[test]
+fn a_bad_tick_starts_the_hold_before_relaxing_anew() {
+    let mut control = control(8);
+    run(&mut control, &with_p99(tick(400), 9), 2);
+    for _ in 0..5 {
+        for p99_ms in [1, 9] {
+            let decision = run(&mut control, &with_p99(tick(400), p99_ms), 1);
+            assert_eq!(decision.knobs.slice_ns, 750 * US);
+        }
+    }
+    run(&mut control, &with_p99(tick(400), 1), 2);
+    assert_eq!(control.knobs().slice_ns, MS);
+}
+
+#[test]
+fn one_step_of_relaxing_is_at_most_half_a_millisecond() {
+    let mut control = control(8);
+    let mut before = control.knobs().slice_ns;
+    for p99_ms in [9, 9, 9, 9, 1, 1, 1, 9, 9, 9, 9, 9, 9, 1, 1] {
+        let decision = run(&mut control, &with_p99(tick(400), p99_ms), 1);
+        let now = decision.knobs.slice_ns;
+        assert!(now <= before + 500 * US);
+        assert_eq!(now > before, decision.reason == "relax");
+        before = now;
+    }
+    assert_eq!(before, MS);
 }
 
 #[test]

@@ -55,6 +55,17 @@ fn every_spec_explains_itself() {
 }
 
 #[test]
+fn the_burst_slice_says_whose_slices_it_cuts() {
+    let spec = Knobs::SPECS
+        .iter()
+        .find(|spec| spec.name == "burst_slice_ns");
+    assert_eq!(
+        spec.unwrap().meaning,
+        "longest slice of an interactive or latency-critical task during a burst or a longrun"
+    );
+}
+
+#[test]
 fn an_unknown_knob_has_no_value() {
     assert_eq!(Knobs::default().get("slice"), None);
     assert_eq!(Knobs::default().get(""), None);

@@ -1,7 +1,7 @@
 //! The core-count formulas against the specification's table and over their whole range.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use pandemonium_policy::limits::MAX_CPUS;
+use pandemonium_policy::limits::{BURST_WINDOW_NS, LONGRUN_NS, MAX_CPUS};
 use pandemonium_policy::{Cpu, Limits, Topology};
 
 const MS: u64 = 1_000_000;
@@ -37,6 +37,27 @@ fn limits_match_the_table_of_the_specification() {
 }
 
 #[test]
+fn the_virtual_time_ceiling_is_short_from_eight_cpus_on() {
+    let ceiling_ms = |cpus| Limits::for_cpus(cpus).vtime_ceiling_ns / MS;
+    assert_eq!([1, 2, 4, 7].map(ceiling_ms), [250; 4]);
+    assert_eq!([8, 9, 12, 1024].map(ceiling_ms), [30; 4]);
+}
+
+#[test]
+fn a_fork_storm_is_counted_over_four_ticks() {
+    assert_eq!(BURST_WINDOW_NS, 4 * MS);
+    assert_eq!(
+        [1, 2, 4, 8].map(|n| Limits::for_cpus(n).burst_wakeups),
+        [8, 16, 32, 64]
+    );
+}
+
+#[test]
+fn batch_that_waits_for_two_seconds_is_a_longrun() {
+    assert_eq!(LONGRUN_NS, 2000 * MS);
+}
+
+#[test]
 fn starvation_rescue_is_shortest_on_very_large_machines() {
     assert_eq!(Limits::for_cpus(128).starvation_rescue_ns, 20 * MS);
     assert_eq!(Limits::for_cpus(1024).starvation_rescue_ns, 20 * MS);
@@ -56,6 +77,13 @@ fn every_cpu_count_stays_inside_the_documented_bounds() {
         assert!((1..=2).contains(&l.placement_depth));
         assert!(l.mixed_batch_cap_ns <= 20 * MS && l.mixed_batch_cap_ns >= 5 * MS);
         assert!(l.mixed_slice_cap_ns <= MS && l.mixed_slice_cap_ns >= MS / 2);
+        assert!((30 * MS..=250 * MS).contains(&l.vtime_ceiling_ns));
+        assert!(
+            l.vtime_ceiling_ns > l.sojourn_ceiling_ns,
+            "the ceiling leaves an order to what waits"
+        );
+        assert_eq!(l.interactive_max, 4 * cpus);
+        assert_eq!(l.burst_wakeups, 4 * l.burst_wakeups_per_tick);
         assert!(
             l.starvation_rescue_ns > l.sojourn_ceiling_ns,
             "the net hangs below the rescue"
@@ -78,6 +106,10 @@ fn clamped_formulas_never_shrink_with_more_cpus() {
         assert!(few.mixed_batch_cap_ns <= many.mixed_batch_cap_ns);
         assert!(few.mixed_slice_cap_ns <= many.mixed_slice_cap_ns);
         assert!(few.burst_wakeups_per_tick < many.burst_wakeups_per_tick);
+        assert!(few.burst_wakeups < many.burst_wakeups);
+        assert!(few.interactive_max < many.interactive_max);
+        assert!(few.longrun_budget < many.longrun_budget);
+        assert!(few.vtime_ceiling_ns >= many.vtime_ceiling_ns);
     }
 }
 

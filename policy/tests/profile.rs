@@ -1,7 +1,7 @@
 //! What a profile learns from observations.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use pandemonium_policy::{Observation, Profile, Tier};
+use pandemonium_policy::{Observation, Prediction, Profile, Tier};
 use proptest::prelude::*;
 
 fn comm(name: &str) -> [u8; 16] {
@@ -105,6 +105,38 @@ fn young_profiles_follow_quickly_and_old_ones_slowly() {
 }
 
 #[test]
+fn rates_are_smoothed_like_run_lengths() {
+    let rates = |wakeup_freq, csw_rate| Observation {
+        wakeup_freq,
+        csw_rate,
+        ..seen(Tier::Batch, 1000, 0)
+    };
+    let mut profile = learned(&[rates(10, 100); 2]);
+    profile.merge(&rates(20, 200), 1);
+    assert_eq!((profile.wakeup_freq, profile.csw_rate), (15, 150));
+    let mut old = learned(&[rates(10, 100); 20]);
+    old.merge(&rates(26, 20), 1);
+    assert_eq!((old.wakeup_freq, old.csw_rate), (12, 90));
+}
+
+#[test]
+fn only_a_confident_profile_predicts() {
+    let o = seen(Tier::LatCritical, 100_000, 20_000);
+    assert_eq!(learned(&[o; 2]).prediction(), None);
+    assert_eq!(
+        learned(&[o; 3]).prediction(),
+        Some(Prediction {
+            comm: comm("task"),
+            tier: Tier::LatCritical,
+            avg_runtime_ns: 100_000,
+            runtime_dev_ns: 20_000,
+            wakeup_freq: 20,
+            csw_rate: 40,
+        })
+    );
+}
+
+#[test]
 fn names_are_shown_without_surprises() {
     let shown = |bytes: &[u8]| {
         let mut o = seen(Tier::Batch, 1, 0);
@@ -157,6 +189,10 @@ proptest! {
         let averages = observations.iter().map(|o| o.avg_runtime_ns);
         prop_assert!(profile.avg_runtime_ns >= averages.clone().min().unwrap());
         prop_assert!(profile.avg_runtime_ns <= averages.max().unwrap());
+        let rates = observations.iter().map(|o| o.csw_rate);
+        prop_assert!(profile.csw_rate >= rates.clone().min().unwrap());
+        prop_assert!(profile.csw_rate <= rates.max().unwrap());
+        prop_assert_eq!(profile.prediction().is_some(), profile.is_confident());
         prop_assert!(profile.votes.iter().sum::<u32>() <= 64 + 1);
         prop_assert!(!profile.display_name().contains(char::is_control));
     }

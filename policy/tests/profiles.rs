@@ -135,6 +135,24 @@ fn learning_goes_on_where_a_restart_interrupted_it() {
 }
 
 #[test]
+fn confident_profiles_predict_in_the_order_of_their_names() {
+    let mut table = Profiles::new();
+    for name in ["zsh", "audio", "once"] {
+        table.learn(&seen(name, true));
+    }
+    assert!(table.predictions().is_empty());
+    for name in ["zsh", "audio", "zsh", "audio"] {
+        table.learn(&seen(name, true));
+    }
+    let predictions = table.predictions();
+    let names: Vec<_> = predictions.iter().map(|p| p.comm).collect();
+    assert_eq!(names, [comm("audio"), comm("zsh")]);
+    assert_eq!(predictions.len(), table.confident_count());
+    let audio = table.get(&comm("audio")).unwrap();
+    assert_eq!(audio.prediction(), Some(predictions[0]));
+}
+
+#[test]
 fn stored_nonsense_is_dropped_or_corrected() {
     let mut future = stored("future", 9_999, 5);
     future.first_used = 99_999;
@@ -208,6 +226,7 @@ proptest! {
     ) {
         let mut a = Profiles::from_stored(50, sorted);
         let mut b = Profiles::from_stored(50, shuffled);
+        prop_assert_eq!(a.predictions(), b.predictions());
         for i in 0..20 {
             a.learn(&seen(&format!("fresh{i}"), true));
             b.learn(&seen(&format!("fresh{i}"), true));

@@ -104,6 +104,13 @@ fn a_forgotten_pending_change_starts_over() {
 }
 
 #[test]
+fn a_busier_machine_tolerates_more_latency() {
+    let regimes = [Regime::Light, Regime::Mixed, Regime::Heavy];
+    let ceilings_ms = regimes.map(|regime| regime.p99_ceiling_ns() / 1_000_000);
+    assert_eq!(ceilings_ms, [3, 5, 10]);
+}
+
+#[test]
 fn names_are_those_of_the_telemetry() {
     let names = [Regime::Light, Regime::Mixed, Regime::Heavy].map(Regime::name);
     assert_eq!(names, ["LIGHT", "MIXED", "HEAVY"]);

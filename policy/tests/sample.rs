@@ -21,6 +21,7 @@ fn is_zero(sample: &Sample) -> bool {
             batch_wait_ns: sample.batch_wait_ns,
             batch_queued: sample.batch_queued,
             interactive_queued: sample.interactive_queued,
+            interactive_running: sample.interactive_running,
             burst: sample.burst,
             longrun: sample.longrun,
             nr_online: sample.nr_online,
@@ -101,10 +102,11 @@ fn a_reset_gives_zeros_but_keeps_the_gauges() {
     later.idle_ns = 2 * SEC;
     later.longrun = true;
     later.batch_queued = 7;
+    later.interactive_running = 3;
     let sample = Sample::between(&earlier, &later);
     assert!(is_zero(&sample));
     assert!(sample.longrun);
-    assert_eq!(sample.batch_queued, 7);
+    assert_eq!((sample.batch_queued, sample.interactive_running), (7, 3));
     assert_eq!(sample.elapsed_ns, 0);
 }
 
@@ -134,6 +136,52 @@ fn every_kind_of_reset_is_noticed() {
     assert!(is_zero(&next(&|r| r.nr_online = 3)), "CPUs went away");
 }
 
+/// Sets counter number `i` in the order of declaration.
+fn counter(i: usize, value: u64) -> Counters {
+    let mut c = Counters::default();
+    *[
+        &mut c.dispatches,
+        &mut c.idle_placements,
+        &mut c.shared,
+        &mut c.tick_preempts,
+        &mut c.keeps,
+        &mut c.kicks_hard,
+        &mut c.kicks_soft,
+        &mut c.wakeups,
+        &mut c.requeues,
+        &mut c.overflow_rescues,
+        &mut c.starvation_rescues,
+        &mut c.sojourn_rescues,
+        &mut c.deficit_forced,
+        &mut c.steals,
+        &mut c.drained,
+        &mut c.observations_lost,
+        &mut c.warm_starts,
+        &mut c.boosts,
+        &mut c.boosts_spent,
+        &mut c.bursts_cusum,
+        &mut c.bursts_wakeups,
+        &mut c.guarded,
+        &mut c.domain_spills,
+        &mut c.local_kthreads,
+        &mut c.l2_placements,
+        &mut c.strong_waits,
+        &mut c.l2_hits[1],
+        &mut c.l2_misses[2],
+    ][i] = value;
+    c
+}
+
+#[test]
+fn every_counter_is_subtracted_from_itself() {
+    for i in 0..28 {
+        let (few, many) = (counter(i, 5), counter(i, 12));
+        assert_eq!(many.saturating_sub(&few), counter(i, 7), "counter {i}");
+        assert_eq!(few.saturating_sub(&many), Counters::default());
+        assert!(few.is_behind(&many) && !many.is_behind(&few), "counter {i}");
+    }
+}
+
 fn reading() -> impl Strategy<Value = Reading> {
     (
         any::<[u64; 8]>(),
@@ -151,6 +199,7 @@ fn reading() -> impl Strategy<Value = Reading> {
                 batch_wait_ns: v[3],
                 batch_queued: v[4],
                 interactive_queued: v[5],
+                interactive_running: v[5] as u32,
                 burst: flags[0],
                 longrun: flags[1],
                 ..Reading::default()

@@ -1,9 +1,9 @@
-//! `org.pandemonium.Scheduler1`: state, mode and what the kernel says.
+//! `org.pandemonium.Scheduler1`: state, mode, choices and what the kernel says.
 
 use std::collections::HashMap;
 
 use pandemonium_api::{API_LEVEL, BusError, LastExit, Refusal, escape};
-use pandemonium_policy::Mode;
+use pandemonium_policy::{Mode, Pattern, PrimaryDomain};
 use tokio::sync::watch;
 use zbus::message::Header;
 use zbus::object_server::SignalEmitter;
@@ -24,6 +24,13 @@ pub struct Scheduler {
     pub authority: Authority,
 }
 
+impl Scheduler {
+    async fn request(&self, call: Call<'_>, command: Command) -> Result<(), Refusal> {
+        let permit = self.authority.permit(call).await?;
+        self.requests.send(permit, command).await
+    }
+}
+
 #[interface(name = "org.pandemonium.Scheduler1", introspection_docs = false)]
 impl Scheduler {
     async fn set_mode(
@@ -33,7 +40,7 @@ impl Scheduler {
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> Result<(), Refusal> {
-        let mode = parse(mode)?;
+        let mode = parse_mode(mode)?;
         refuse_options(&options)?;
         let details = [("mode", mode.name())];
         let call = Call {
@@ -42,8 +49,70 @@ impl Scheduler {
             member: "SetMode",
             details: &details,
         };
-        let permit = self.authority.permit(call).await?;
-        self.requests.send(permit, Command::SetMode(mode)).await
+        self.request(call, Command::SetMode(mode)).await
+    }
+
+    async fn add_compositor(
+        &self,
+        pattern: &str,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> Result<(), Refusal> {
+        let name = parse_name(pattern)?;
+        let call = Call {
+            connection,
+            header: &header,
+            member: "AddCompositor",
+            details: &[("compositor", &name.to_string())],
+        };
+        self.request(call, Command::AddCompositor(name)).await
+    }
+
+    async fn remove_compositor(
+        &self,
+        pattern: &str,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> Result<(), Refusal> {
+        let name = parse_name(pattern)?;
+        let call = Call {
+            connection,
+            header: &header,
+            member: "RemoveCompositor",
+            details: &[("compositor", &name.to_string())],
+        };
+        self.request(call, Command::RemoveCompositor(name)).await
+    }
+
+    async fn set_primary_domain(
+        &self,
+        domain: &str,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> Result<(), Refusal> {
+        let domain = parse_domain(domain)?;
+        let call = Call {
+            connection,
+            header: &header,
+            member: "SetPrimaryDomain",
+            details: &[("domain", &domain.to_string())],
+        };
+        self.request(call, Command::SetPrimaryDomain(domain)).await
+    }
+
+    async fn set_idle_selector(
+        &self,
+        on: bool,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> Result<(), Refusal> {
+        let call = Call {
+            connection,
+            header: &header,
+            member: "SetIdleSelector",
+            details: &[("idle_selector", if on { "on" } else { "off" })],
+        };
+        self.request(call, Command::SetIdleSelector(on)).await
     }
 
     #[zbus(signal)]
@@ -121,6 +190,26 @@ impl Scheduler {
         self.status.borrow().warnings.clone()
     }
 
+    #[zbus(property)]
+    fn compositors(&self) -> Vec<String> {
+        self.status.borrow().compositor_texts()
+    }
+
+    #[zbus(property)]
+    fn primary_domain(&self) -> String {
+        self.status.borrow().choices.domain.to_string()
+    }
+
+    #[zbus(property)]
+    fn primary_domain_cpus(&self) -> String {
+        self.status.borrow().domain_text()
+    }
+
+    #[zbus(property)]
+    fn idle_selector(&self) -> bool {
+        self.status.borrow().choices.idle_selector
+    }
+
     #[zbus(property(emits_changed_signal = "const"))]
     fn version(&self) -> String {
         env!("CARGO_PKG_VERSION").to_owned()
@@ -148,16 +237,34 @@ pub fn properties(status: &Status) -> Vec<(&'static str, Variant<'static>)> {
         ("Burst", status.snapshot.burst.into()),
         ("Longrun", status.snapshot.longrun.into()),
         ("Warnings", status.warnings.clone().into()),
+        ("Compositors", status.compositor_texts().into()),
+        ("PrimaryDomain", status.choices.domain.to_string().into()),
+        ("PrimaryDomainCpus", status.domain_text().into()),
+        ("IdleSelector", status.choices.idle_selector.into()),
     ]
 }
 
-fn parse(mode: &str) -> Result<Mode, Refusal> {
+fn parse_mode(mode: &str) -> Result<Mode, Refusal> {
     mode.parse().map_err(|_| {
         let names = Mode::ALL.map(Mode::name).join(", ");
         let mode = escape(mode.as_bytes(), 64);
         BusError::InvalidMode.because(format!(
             "There is no mode \"{mode}\"; choose one of {names}."
         ))
+    })
+}
+
+fn parse_name(name: &str) -> Result<Pattern, Refusal> {
+    name.parse().map_err(|error| {
+        let name = escape(name.as_bytes(), 64);
+        BusError::InvalidName.because(format!("\"{name}\" cannot be a compositor: {error}."))
+    })
+}
+
+fn parse_domain(domain: &str) -> Result<PrimaryDomain, Refusal> {
+    domain.parse().map_err(|error| {
+        let domain = escape(domain.as_bytes(), 64);
+        BusError::InvalidArgs.because(format!("\"{domain}\" is no primary domain: {error}."))
     })
 }
 

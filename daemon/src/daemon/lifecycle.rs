@@ -52,11 +52,20 @@ impl Daemon {
         self.knobs = self.control.knobs();
         self.previous = None;
         self.totals = Counters::default();
-        let result = self.engine.attach(self.limits, self.knobs).await;
+        self.follow_machine();
+        self.predict_anew();
+        let (settings, predictions) = (self.settings.clone(), self.predictions.clone());
+        let attaching = self
+            .engine
+            .attach(self.limits, self.knobs, settings, predictions);
+        let result = attaching.await;
         match &result {
             Ok(()) => {
                 self.plan_retry(None);
                 self.status.restarts += u32::from(why == Why::Return);
+                self.status.state = State::Running;
+                // Loading may have found CPUs that were not known before.
+                self.follow_machine();
                 self.settle(State::Running, "");
                 log::info!("attached, mode {}", self.status.requested.name());
             }

@@ -20,9 +20,11 @@ impl Daemon {
         if self.status.state == State::Running {
             self.sample(has_slept);
             self.drain_observations();
+            self.predict();
         } else {
             self.look_around();
         }
+        self.follow_machine();
         if self.ticks.is_multiple_of(LEARNED_TICKS) {
             self.refresh_learned();
         }
@@ -121,6 +123,35 @@ impl Daemon {
         if let Some(kernel) = self.engine.kernel() {
             kernel.drain_observations(&mut |observation| profiles.learn(&observation));
         }
+    }
+
+    /// What was learned goes into the kernel half, if it says anything new.
+    fn predict(&mut self) {
+        let generation = self.profiles.generation();
+        if generation == self.predicted_generation {
+            return;
+        }
+        let predictions = self.profiles.predictions();
+        if predictions != self.predictions {
+            let Some(kernel) = self.engine.kernel() else {
+                return;
+            };
+            if let Err(error) = kernel.write_predictions(&predictions) {
+                if !std::mem::replace(&mut self.is_predicting_broken, true) {
+                    log::warn!("New predictions cannot be written: {error:#}.");
+                }
+                return;
+            }
+            self.is_predicting_broken = false;
+            self.predictions = predictions;
+        }
+        self.predicted_generation = generation;
+    }
+
+    /// Before an attach, which writes them.
+    pub(super) fn predict_anew(&mut self) {
+        self.predictions = self.profiles.predictions();
+        self.predicted_generation = self.profiles.generation();
     }
 
     pub(super) fn refresh_learned(&mut self) {

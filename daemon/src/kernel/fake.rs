@@ -5,7 +5,7 @@
 //! running daemon.
 
 use std::cell::{Cell, RefCell};
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::MetadataExt;
@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use pandemonium_policy::{Knobs, Limits, Observation, Reading};
+use pandemonium_policy::{
+    Knobs, Limits, Observation, Pattern, Prediction, Reading, Settings, Topology,
+};
 
 use super::script::{Outcome, Script, Seen, Stage, play};
 use super::{AttachError, Exit, Kernel, KernelStatus, OPS_NAME};
@@ -27,6 +29,7 @@ pub struct ScriptedKernel {
     path: PathBuf,
     stage: RefCell<Stage>,
     version: Cell<Option<Version>>,
+    topology: Topology,
     attached: bool,
     enable_seq: u64,
     reading: Reading,
@@ -45,6 +48,7 @@ impl ScriptedKernel {
         bell.set_nonblocking(true)?;
         listener.set_nonblocking(true)?;
         Ok(ScriptedKernel {
+            topology: script.topology(),
             path: path.to_owned(),
             stage: RefCell::new(Stage::new(script)),
             version: Cell::new(version),
@@ -58,9 +62,9 @@ impl ScriptedKernel {
         })
     }
 
-    /// CPUs of the pretended machine.
-    pub fn nr_cpus(&self) -> u32 {
-        self.stage.borrow().script.nr_cpus.max(1)
+    /// The directory that stands for /sys, if there is one.
+    pub fn sysfs(&self) -> Option<PathBuf> {
+        self.stage.borrow().script.sysfs.clone()
     }
 
     /// Real time between two ticks, and real time that stands for one back-off second.
@@ -83,6 +87,20 @@ impl ScriptedKernel {
         }
     }
 
+    /// Fails if the script says so; what is written goes into the record otherwise.
+    fn take(&self, lines: &[String]) -> anyhow::Result<()> {
+        self.refresh();
+        let script = &self.stage.borrow().script;
+        if script.write_error {
+            bail!("the script says that writing fails");
+        }
+        let Some(path) = &script.record else {
+            return Ok(());
+        };
+        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+        Ok(file.write_all((lines.join("\n") + "\n").as_bytes())?)
+    }
+
     fn end(&mut self, exit: Exit) {
         self.attached = false;
         self.exit = Some(exit);
@@ -92,8 +110,15 @@ impl ScriptedKernel {
 }
 
 impl Kernel for ScriptedKernel {
-    fn attach(&mut self, _limits: &Limits, _knobs: &Knobs) -> Result<(), AttachError> {
+    fn attach(
+        &mut self,
+        _limits: &Limits,
+        _knobs: &Knobs,
+        settings: &Settings,
+        predictions: &[Prediction],
+    ) -> Result<(), AttachError> {
         self.refresh();
+        self.topology = self.stage.borrow().script.topology();
         let (outcome, foreign, unsupported, delay_ms) = {
             let mut stage = self.stage.borrow_mut();
             stage.attempts += 1;
@@ -124,6 +149,8 @@ impl Kernel for ScriptedKernel {
             Outcome::Permission => return Err(AttachError::Permission("EPERM".into())),
             Outcome::Ok => {}
         }
+        self.take(&["attach".to_owned(), words(settings), names(predictions)])
+            .map_err(|error| AttachError::Load(error.to_string()))?;
         self.attached = true;
         self.enable_seq += 1;
         self.reading = Reading {
@@ -163,6 +190,18 @@ impl Kernel for ScriptedKernel {
 
     fn write_knobs(&mut self, _knobs: &Knobs) -> anyhow::Result<()> {
         Ok(())
+    }
+
+    fn write_settings(&mut self, settings: &Settings) -> anyhow::Result<()> {
+        self.take(&[words(settings)])
+    }
+
+    fn write_predictions(&mut self, predictions: &[Prediction]) -> anyhow::Result<()> {
+        self.take(&[names(predictions)])
+    }
+
+    fn topology(&self) -> &Topology {
+        &self.topology
     }
 
     fn drain_observations(&mut self, sink: &mut dyn FnMut(Observation)) {
@@ -211,6 +250,35 @@ impl Kernel for ScriptedKernel {
     }
 }
 
+/// Settings as a line of the record.
+fn words(settings: &Settings) -> String {
+    let domain = settings.domain.map(|cpus| cpus.to_string());
+    let compositors: Vec<_> = settings
+        .compositors
+        .iter()
+        .map(Pattern::to_string)
+        .collect();
+    format!(
+        "settings idle_selector={} local_kthreads={} slice_lag_ns={} domain={} compositors={}",
+        settings.idle_selector,
+        settings.local_kthreads,
+        settings.slice_lag_ns,
+        domain.as_deref().unwrap_or("all"),
+        compositors.join(",")
+    )
+}
+
+/// Predictions as a line of the record.
+fn names(predictions: &[Prediction]) -> String {
+    let name = |prediction: &Prediction| {
+        let comm = prediction.comm.split(|byte| *byte == 0).next();
+        let comm = String::from_utf8_lossy(comm.unwrap_or_default());
+        format!("{comm}={}", prediction.tier.name())
+    };
+    let all: Vec<_> = predictions.iter().map(name).collect();
+    format!("predictions {}", all.join(","))
+}
+
 fn version_of(path: &Path) -> Option<Version> {
     let meta = fs::metadata(path).ok()?;
     Some((meta.ino(), meta.size(), meta.mtime_nsec()))
@@ -224,6 +292,8 @@ fn parse(path: &Path) -> anyhow::Result<Script> {
 
 #[cfg(test)]
 mod tests {
+    use pandemonium_policy::Tier;
+
     use super::*;
 
     fn scripted(text: &str) -> (tempfile::TempDir, ScriptedKernel) {
@@ -235,7 +305,8 @@ mod tests {
     }
 
     fn attach(kernel: &mut ScriptedKernel) -> Result<(), AttachError> {
-        kernel.attach(&Limits::for_cpus(4), &Knobs::default())
+        let settings = Settings::default();
+        kernel.attach(&Limits::for_cpus(4), &Knobs::default(), &settings, &[])
     }
 
     #[test]
@@ -280,6 +351,72 @@ mod tests {
             Some("sysrq".to_owned())
         );
         assert_eq!(kernel.exit(), None);
+    }
+
+    #[test]
+    fn what_it_is_told_is_recorded() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let record = dir.path().join("record");
+        let (_dir, mut kernel) = scripted(&format!("record = {record:?}\nmax_khz = [2, 1]"));
+        attach(&mut kernel).expect("attaches");
+        let told = Settings {
+            idle_selector: false,
+            slice_lag_ns: -5,
+            domain: Some([0, 1].into_iter().collect()),
+            compositors: vec!["mywm*".parse().expect("a name")],
+            ..Settings::default()
+        };
+        kernel.write_settings(&told).expect("writes");
+        let mut comm = [0; 16];
+        comm[..3].copy_from_slice(b"cc1");
+        let prediction = Prediction {
+            comm,
+            tier: Tier::Batch,
+            avg_runtime_ns: 1,
+            runtime_dev_ns: 1,
+            wakeup_freq: 1,
+            csw_rate: 1,
+        };
+        kernel.write_predictions(&[prediction]).expect("writes");
+        let text = fs::read_to_string(&record).expect("recorded");
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!((lines[0], lines[2]), ("attach", "predictions "));
+        assert_eq!(
+            lines[3..],
+            [
+                "settings idle_selector=false local_kthreads=false slice_lag_ns=-5 domain=0x3 \
+                 compositors=mywm*",
+                "predictions cc1=batch"
+            ]
+        );
+        let khz: Vec<_> = kernel
+            .topology()
+            .cpus
+            .iter()
+            .map(|cpu| cpu.max_khz)
+            .collect();
+        assert_eq!(khz, [2, 1, 0, 0]);
+    }
+
+    #[test]
+    fn gauges_and_counters_are_the_scripts() {
+        let text = "[[step]]\ninteractive_running = 9\ncount = { boosts = 2, guarded = 1 }";
+        let (_dir, mut kernel) = scripted(text);
+        attach(&mut kernel).expect("attaches");
+        kernel.read().expect("reads");
+        let reading = kernel.read().expect("reads");
+        assert_eq!(
+            reading.interactive_running, 4,
+            "no more than there are CPUs"
+        );
+        assert_eq!((reading.counters.boosts, reading.counters.guarded), (4, 2));
+    }
+
+    #[test]
+    fn a_write_fails_if_the_script_says_so() {
+        let (_dir, mut kernel) = scripted("write_error = true");
+        assert!(kernel.write_settings(&Settings::default()).is_err());
+        assert!(kernel.write_predictions(&[]).is_err());
     }
 
     #[test]

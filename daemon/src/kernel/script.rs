@@ -1,6 +1,8 @@
 //! The file that drives the scripted kernel, and the load it describes.
 
-use pandemonium_policy::{Histogram, Reading};
+use std::path::PathBuf;
+
+use pandemonium_policy::{Counters, Cpu, Histogram, Reading, Topology};
 use serde::Deserialize;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -11,6 +13,14 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub struct Script {
     /// CPUs of the pretended machine.
     pub nr_cpus: u32,
+    /// Highest frequency of each CPU in kHz; unknown for those that are not listed.
+    pub max_khz: Vec<u64>,
+    /// A directory that stands for /sys when the power profile is read.
+    pub sysfs: Option<PathBuf>,
+    /// A file that every attach, setting and prediction is appended to, a line each.
+    pub record: Option<PathBuf>,
+    /// Writing into the kernel half fails.
+    pub write_error: bool,
     /// Real milliseconds between two ticks of the daemon; each still reads as one second of load.
     pub tick_ms: u64,
     /// Real milliseconds that stand for the first back-off second.
@@ -31,6 +41,10 @@ impl Default for Script {
     fn default() -> Self {
         Script {
             nr_cpus: 4,
+            max_khz: Vec::new(),
+            sysfs: None,
+            record: None,
+            write_error: false,
             tick_ms: 1_000,
             backoff_ms: 1_000,
             attach_ms: 0,
@@ -38,6 +52,24 @@ impl Default for Script {
             foreign: None,
             unsupported: false,
             step: Vec::new(),
+        }
+    }
+}
+
+impl Script {
+    /// The pretended machine: every CPU is a core of its own, all share one last-level cache.
+    pub fn topology(&self) -> Topology {
+        let cpu = |id: u32| Cpu {
+            id,
+            online: true,
+            core: id,
+            l2: id,
+            l3: 0,
+            node: 0,
+            max_khz: self.max_khz.get(id as usize).copied().unwrap_or(0),
+        };
+        Topology {
+            cpus: (0..self.nr_cpus.max(1)).map(cpu).collect(),
         }
     }
 }
@@ -72,6 +104,10 @@ pub struct Step {
     pub io_percent: u64,
     /// How long the batch queues have waited.
     pub batch_wait_us: u64,
+    /// CPUs that run an interactive or latency-critical task.
+    pub interactive_running: u32,
+    /// Events per tick that do not follow from the rest.
+    pub count: Counts,
     /// A fork storm is on.
     pub burst: bool,
     /// Batch work has been waiting for seconds.
@@ -94,12 +130,46 @@ impl Default for Step {
             wakes: [100, 200, 100],
             io_percent: 50,
             batch_wait_us: 500,
+            interactive_running: 1,
+            count: Counts::default(),
             burst: false,
             longrun: false,
             read_error: false,
             observe: Vec::new(),
             exit: None,
         }
+    }
+}
+
+/// Events per tick, by the names of [`Counters`].
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[allow(missing_docs)] // Documented in the policy.
+pub struct Counts {
+    pub warm_starts: u64,
+    pub boosts: u64,
+    pub boosts_spent: u64,
+    pub bursts_cusum: u64,
+    pub bursts_wakeups: u64,
+    pub guarded: u64,
+    pub domain_spills: u64,
+    pub local_kthreads: u64,
+    pub l2_placements: u64,
+    pub strong_waits: u64,
+}
+
+impl Counts {
+    fn add_to(&self, counters: &mut Counters) {
+        counters.warm_starts += self.warm_starts;
+        counters.boosts += self.boosts;
+        counters.boosts_spent += self.boosts_spent;
+        counters.bursts_cusum += self.bursts_cusum;
+        counters.bursts_wakeups += self.bursts_wakeups;
+        counters.guarded += self.guarded;
+        counters.domain_spills += self.domain_spills;
+        counters.local_kthreads += self.local_kthreads;
+        counters.l2_placements += self.l2_placements;
+        counters.strong_waits += self.strong_waits;
     }
 }
 
@@ -189,6 +259,7 @@ pub fn play(reading: &mut Reading, step: &Step, nr_cpus: u32) {
     counters.kicks_soft += step.dispatches / 10;
     counters.wakeups += step.wakes.iter().sum::<u64>();
     counters.requeues += step.dispatches / 10;
+    step.count.add_to(counters);
     for tier in 0..3 {
         counters.l2_hits[tier] += step.dispatches / 4;
         counters.l2_misses[tier] += step.dispatches / 12;
@@ -204,6 +275,7 @@ pub fn play(reading: &mut Reading, step: &Step, nr_cpus: u32) {
     reading.sleep[3] += 100 - short_sleeps;
     reading.batch_wait_ns = step.batch_wait_us * 1_000;
     reading.batch_queued = u64::from(step.longrun) * 8;
+    reading.interactive_running = step.interactive_running.min(nr_cpus);
     reading.burst = step.burst;
     reading.longrun = step.longrun;
 }

@@ -30,6 +30,18 @@ fn table(programs: u64) -> Profiles {
     profiles
 }
 
+/// The file that a daemon of the first version would have written of these.
+fn first_version(profiles: &Profiles) -> Vec<u8> {
+    let now = encode(profiles);
+    let mut bytes = now[..HEADER_BYTES].to_vec();
+    bytes[8..12].copy_from_slice(&1u32.to_le_bytes());
+    for record in now[HEADER_BYTES..now.len() - CHECKSUM_BYTES].chunks_exact(RECORD_BYTES) {
+        bytes.extend(&record[..68]);
+    }
+    bytes.extend(checksum(&bytes).to_le_bytes());
+    bytes
+}
+
 fn rows(profiles: &Profiles) -> (u64, Vec<Profile>) {
     (profiles.launches(), profiles.iter().cloned().collect())
 }
@@ -118,6 +130,65 @@ fn a_bad_file_is_set_aside_and_nothing_is_lost() {
 }
 
 #[test]
+fn context_switches_survive() {
+    let loaded = decode(&encode(&table(1))).expect("valid");
+    assert_eq!(
+        loaded.iter().map(|profile| profile.csw_rate).sum::<u32>(),
+        3
+    );
+}
+
+#[test]
+fn the_first_version_is_read_and_written_anew() {
+    let (dir, store, path) = store();
+    let profiles = table(7);
+    fs::write(&path, first_version(&profiles)).expect("writes");
+    assert!(check(&path).is_ok_and(|sentence| sentence.contains("7 profiles")));
+    let (loaded, warning) = store.load();
+    assert_eq!((warning, set_aside(dir.path())), (None, 0));
+    let expected: Vec<_> = profiles
+        .iter()
+        .map(|profile| Profile {
+            csw_rate: 0,
+            ..profile.clone()
+        })
+        .collect();
+    assert_eq!(rows(&loaded), (profiles.launches(), expected));
+    store.save(&loaded).expect("saves");
+    assert_eq!(
+        fs::read(&path).expect("readable")[8..12],
+        VERSION.to_le_bytes()
+    );
+    assert_eq!(rows(&store.load().0), rows(&loaded));
+}
+
+#[test]
+fn records_of_the_wrong_version_are_refused() {
+    for (bytes, version) in [(encode(&table(3)), 1u32), (first_version(&table(3)), 2)] {
+        let mut bytes = bytes[..bytes.len() - CHECKSUM_BYTES].to_vec();
+        bytes[8..12].copy_from_slice(&version.to_le_bytes());
+        bytes.extend(checksum(&bytes).to_le_bytes());
+        assert_eq!(decode(&bytes).err(), Some(FormatError::Length));
+    }
+}
+
+#[test]
+fn a_first_version_cut_or_flipped_is_refused() {
+    let bytes = first_version(&table(2));
+    for length in 0..bytes.len() {
+        assert!(
+            decode(&bytes[..length]).is_err(),
+            "{length} bytes were accepted"
+        );
+    }
+    for bit in 0..bytes.len() * 8 {
+        let mut flipped = bytes.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        assert!(decode(&flipped).is_err(), "flipping bit {bit} was accepted");
+    }
+}
+
+#[test]
 fn a_future_version_is_named() {
     let (_dir, store, path) = store();
     let mut bytes = encode(&table(1));
@@ -203,10 +274,13 @@ proptest! {
     #[test]
     fn arbitrary_content_with_a_right_frame_is_bounded(
         launches: u64,
-        records in proptest::collection::vec(proptest::collection::vec(any::<u8>(), RECORD_BYTES), 0..64),
+        version in 1..=VERSION,
+        mut records in proptest::collection::vec(proptest::collection::vec(any::<u8>(), RECORD_BYTES), 0..64),
     ) {
+        let size = record_bytes(version).unwrap_or(RECORD_BYTES);
+        records.iter_mut().for_each(|record| record.truncate(size));
         let mut bytes = MAGIC.to_vec();
-        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend(version.to_le_bytes());
         bytes.extend((records.len() as u32).to_le_bytes());
         bytes.extend(launches.to_le_bytes());
         bytes.extend(records.concat());

@@ -43,7 +43,9 @@ async fn without_a_bus_sysrq_is_a_clean_end() {
 
 #[tokio::test]
 async fn telemetry_is_a_line_a_tick() {
-    let world = World::prepare("[[step]]\nidle_permille = 20\nburst = true\n").await;
+    let world =
+        World::prepare("[[step]]\nidle_permille = 20\nburst = true\ninteractive_running = 3\n")
+            .await;
     let mut command = world.command();
     command
         .args(["--no-bus", "--telemetry", "--no-adaptive"])
@@ -54,7 +56,7 @@ async fn telemetry_is_a_line_a_tick() {
         .map(Result::unwrap);
     let line = lines
         .take(200)
-        .find(|line| line.ends_with("[HEAVY BURST]"))
+        .find(|line| line.ends_with("[HEAVY BURST] cpus: 3/4"))
         .unwrap();
     for label in [
         "d/s: 20000  ",
@@ -118,6 +120,26 @@ async fn a_wrong_command_line_or_configuration_is_two() {
         "{said}"
     );
 
+    std::fs::write(world.path("config.toml"), "slice_lag_us = 20001\n").unwrap();
+    let (code, said) = run(world.command().arg("--no-bus"));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("config.toml:1: slice_lag_us"), "{said}");
+    std::fs::write(world.path("config.toml"), "").unwrap();
+
+    for (option, value, word) in [
+        ("--compositor", "a/b", "printable ASCII"),
+        ("--primary-domain", "fast", "powersave"),
+        ("--slice-lag-us", "20001", "20000"),
+    ] {
+        let (code, said) = run(world.command().args(["--no-bus", option, value]));
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(option) && said.contains(word), "{said}");
+    }
+    let many = (0..64).flat_map(|n| ["--compositor".to_owned(), format!("wm-{n}")]);
+    let (code, said) = run(world.command().arg("--no-bus").args(many));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("64"), "{said}");
+
     let (code, said) = run(world
         .command()
         .args(["--no-bus"])
@@ -144,6 +166,8 @@ async fn help_teaches() {
         "Examples:",
         "Exit codes:",
         "--scripted",
+        "--compositor mywm",
+        "--primary-domain performance",
         "/etc/pandemonium/config.toml",
     ] {
         assert!(help.contains(word), "{word} is missing");

@@ -127,6 +127,11 @@ async fn the_shipped_bus_policy_lets_every_member_through() {
 
     until("it runs", async || world.state().await == "running").await;
     world.set_mode(mode::BPF).await.unwrap();
+    let scheduler = world.scheduler().await;
+    scheduler.add_compositor("mywm").await.unwrap();
+    scheduler.remove_compositor("mywm").await.unwrap();
+    scheduler.set_primary_domain("all").await.unwrap();
+    scheduler.set_idle_selector(true).await.unwrap();
     world.metrics().await.get_snapshot().await.unwrap();
     world
         .processes()

@@ -219,7 +219,7 @@ async fn unreadable_counters_do_not_end_the_scheduler() {
 
 #[tokio::test]
 async fn the_snapshot_has_every_knob_and_counter() {
-    let world = World::start(HEAVY).await;
+    let world = World::start(&format!("{HEAVY}count = {{ boosts = 7 }}\n")).await;
     let metrics = world.metrics().await;
     until("a full tick", async || {
         metrics.p99_nsec().await.unwrap() > 0
@@ -233,6 +233,9 @@ async fn the_snapshot_has_every_knob_and_counter() {
     assert!(snapshot.totals["dispatches"] > 90_000);
     assert_eq!(snapshot.dispatches_per_sec, 90_000);
     assert_eq!(snapshot.online_cpus, 4);
+    assert_eq!(snapshot.interactive_running, 1);
+    assert_eq!(snapshot.counter("boosts"), 7);
+    assert!(snapshot.totals.contains_key("strong_waits"));
     assert_eq!(snapshot.idle_permille, 20);
     let (batch, interactive, critical) = metrics.p99_by_tier_nsec().await.unwrap();
     assert!(batch > interactive && interactive > critical && critical > 0);

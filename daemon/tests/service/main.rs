@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod choices;
 mod command_line;
 mod ejection;
 mod harness;

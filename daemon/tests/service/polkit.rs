@@ -66,6 +66,39 @@ async fn denied_means_not_done() {
 }
 
 #[tokio::test]
+async fn what_concerns_everybody_is_an_action_of_its_own() {
+    let world = World::start("").await;
+    world.until_state(state::RUNNING).await;
+    let scheduler = world.scheduler().await;
+    let before = scheduler.compositors().await.unwrap();
+    world.polkit.answer(Answer::Deny);
+    for result in [
+        scheduler.add_compositor("mywm").await,
+        scheduler.remove_compositor("sway").await,
+        scheduler.set_primary_domain("0x1").await,
+        scheduler.set_idle_selector(false).await,
+    ] {
+        let error = result.unwrap_err();
+        assert_eq!(BusError::of(&error), Some(BusError::AccessDenied));
+    }
+    assert_eq!(scheduler.compositors().await.unwrap(), before);
+    assert_eq!(scheduler.primary_domain().await.unwrap(), "all");
+    assert!(scheduler.idle_selector().await.unwrap());
+    let questions = world.polkit.questions();
+    let expected = [
+        ("compositor", "mywm"),
+        ("compositor", "sway"),
+        ("domain", "0x1"),
+        ("idle_selector", "off"),
+    ];
+    assert_eq!(questions.len(), expected.len());
+    for (question, (key, value)) in questions.iter().zip(expected) {
+        assert_eq!(question.action, action::CONFIGURE);
+        assert_eq!(question.details[key], value);
+    }
+}
+
+#[tokio::test]
 async fn a_caller_without_dialog_is_told_that_one_is_needed() {
     let world = World::start("").await;
     world.until_state(state::RUNNING).await;
