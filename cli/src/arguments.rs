@@ -1,11 +1,15 @@
 //! The command line. Completions and manual pages are generated from this definition.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum, value_parser};
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
+use clap::{Arg, Args, Parser, Subcommand, ValueEnum, value_parser};
 use clap_complete::Shell;
+use pandemonium_bench::IdleOptions;
 
 use crate::error::exit;
+use crate::examples;
 
 /// Every exit status and what it means.
 pub const EXIT_STATUS: [(u8, &str); 7] = [
@@ -76,6 +80,62 @@ pub enum Command {
         #[arg(value_parser = ["adaptive", "bpf", "off"])]
         mode: Option<String>,
     },
+    /// List the names of compositors, add one or remove one
+    ///
+    /// Programs with these names draw the desktop, so they are latency-critical whatever they do. A name
+    /// is the kernel's, as `ps -o comm` shows it, of which the first 15 bytes count; a * at its end
+    /// stands for any further bytes. A change takes effect at once and lasts until the daemon ends.
+    #[command(after_long_help = examples::help("pandemonium-compositor"),
+              args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+    Compositor {
+        /// Answer in JSON
+        #[arg(long)]
+        json: bool,
+        /// What to do; without it the names are listed
+        #[command(subcommand)]
+        action: Option<CompositorAction>,
+    },
+    /// Show which CPUs are taken first, or choose others
+    ///
+    /// The CPUs of the primary domain are taken first while one of them is free:
+    ///
+    /// all: no CPU is preferred
+    ///
+    /// performance: all but the slowest kind of CPU
+    ///
+    /// powersave: the slowest kind of CPU
+    ///
+    /// auto: one of these three, as the power profile of the machine says
+    ///
+    /// a mask in hex, such as 0xff: bit N stands for CPU N
+    ///
+    /// Where all CPUs are of one kind, performance and powersave are every CPU. A choice takes effect at
+    /// once and lasts until the daemon ends.
+    #[command(after_long_help = examples::help("pandemonium-domain"),
+              args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+    Domain {
+        /// Answer in JSON
+        #[arg(long)]
+        json: bool,
+        /// What to do; without it the domain is shown
+        #[command(subcommand)]
+        action: Option<DomainAction>,
+    },
+    /// Print whether the scheduler chooses idle CPUs itself, or switch that
+    ///
+    /// The idle selector keeps the idle CPUs of each last-level cache in a mask, so that finding one for
+    /// a task that wakes takes the same short time on any machine. Switched off, the kernel looks for
+    /// one. A choice takes effect at once and lasts until the daemon ends.
+    #[command(after_long_help = examples::help("pandemonium-idle-selector"))]
+    IdleSelector {
+        /// Switch it on or off
+        #[arg(value_name = "STATE",
+              value_parser = PossibleValuesParser::new(["on", "off"]).map(|word| word == "on"))]
+        wanted: Option<bool>,
+        /// Answer in JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// List what the scheduler learned about programs
     Profiles {
         /// Answer in JSON
@@ -111,6 +171,13 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Measure what a part of the scheduler is worth
+    #[command(disable_help_subcommand = true)]
+    Bench {
+        /// The part
+        #[command(subcommand)]
+        what: Benchmark,
+    },
     /// Show what the kernel logged about sched_ext
     Dmesg {
         /// Wait for more
@@ -128,6 +195,106 @@ pub enum Command {
         /// An existing directory
         dir: PathBuf,
     },
+}
+
+/// What can be done with the names of compositors.
+#[derive(Debug, Subcommand)]
+pub enum CompositorAction {
+    /// List the names
+    List {
+        /// Answer in JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Treat programs of this name as compositors
+    Add {
+        /// The name; a * at its end stands for any further bytes
+        name: String,
+    },
+    /// Take a name back, a built-in one too
+    Remove {
+        /// The name as it is listed
+        name: String,
+    },
+}
+
+/// What can be done with the primary domain.
+#[derive(Debug, Subcommand)]
+pub enum DomainAction {
+    /// Show the domain and its CPUs
+    Show {
+        /// Answer in JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Choose another domain, and show it
+    Set {
+        /// all, performance, powersave, auto, or a CPU mask in hex
+        #[arg(value_parser = Suggested(&["all", "performance", "powersave", "auto"]),
+              hide_possible_values = true)]
+        domain: String,
+        /// Answer in JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What can be measured.
+#[derive(Debug, Subcommand)]
+pub enum Benchmark {
+    /// Compare wake-ups with the idle selector on and off, while half of the CPUs are busy
+    ///
+    /// Threads sleep until one of them is woken, answers, and sleeps again; what is measured is the round
+    /// trip. The idle selector is switched on and off in turn for rounds of this, which needs the daemon
+    /// and the right to configure it, and put back at the end, also after Ctrl-C. As root, the run time
+    /// of the program that selects a CPU is shown too.
+    #[command(after_long_help = examples::help("pandemonium-bench-idle"))]
+    Idle(IdleArguments),
+}
+
+/// How to measure what the idle selector is worth.
+#[derive(Debug, Args)]
+pub struct IdleArguments {
+    /// The round trips.
+    #[command(flatten)]
+    pub options: IdleOptions,
+    /// Rounds, half of them with the idle selector on: an even number, 2 to 100
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = even_rounds)]
+    pub rounds: u32,
+    /// Measure one round under whatever scheduler runs, without the daemon
+    #[arg(long, conflicts_with = "rounds")]
+    pub no_compare: bool,
+    /// Answer in JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn even_rounds(text: &str) -> Result<u32, String> {
+    let rounds = text.parse().ok();
+    rounds
+        .filter(|rounds| (2..=100).contains(rounds) && rounds % 2 == 0)
+        .ok_or_else(|| "rounds are measured in pairs: an even number, 2 to 100".to_owned())
+}
+
+/// Any text. Completions offer these words; the daemon decides what it understands.
+#[derive(Clone)]
+struct Suggested(&'static [&'static str]);
+
+impl TypedValueParser for Suggested {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().copied().map(PossibleValue::new)))
+    }
 }
 
 /// An order of learned profiles.
@@ -178,12 +345,83 @@ mod tests {
     }
 
     #[test]
+    fn a_command_without_an_action_shows_what_is() {
+        let parse = |line: &str| Arguments::try_parse_from(line.split(' ')).map(|a| a.command);
+        assert!(matches!(
+            parse("pandemonium compositor --json"),
+            Ok(Command::Compositor {
+                json: true,
+                action: None
+            })
+        ));
+        assert!(matches!(
+            parse("pandemonium domain"),
+            Ok(Command::Domain {
+                json: false,
+                action: None
+            })
+        ));
+        assert!(matches!(
+            parse("pandemonium idle-selector"),
+            Ok(Command::IdleSelector { wanted: None, .. })
+        ));
+        assert!(matches!(
+            parse("pandemonium idle-selector off --json"),
+            Ok(Command::IdleSelector {
+                wanted: Some(false),
+                json: true
+            })
+        ));
+        // The daemon decides what a domain is: a newer one may know more.
+        assert!(matches!(
+            parse("pandemonium domain set turbo"),
+            Ok(Command::Domain {
+                action: Some(DomainAction::Set { domain, .. }),
+                ..
+            }) if domain == "turbo"
+        ));
+    }
+
+    #[test]
+    fn a_benchmark_has_the_usual_options() {
+        let idle = |line: &str| match Arguments::try_parse_from(line.split(' ')) {
+            Ok(Arguments {
+                command:
+                    Command::Bench {
+                        what: Benchmark::Idle(idle),
+                    },
+            }) => idle,
+            other => panic!("{line}: {other:?}"),
+        };
+        let usual = idle("pandemonium bench idle");
+        assert_eq!(
+            (usual.rounds, usual.no_compare, usual.json),
+            (6, false, false)
+        );
+        let plan = usual.options.plan(16);
+        assert_eq!((plan.iterations, plan.warmup), (100_000, 5_000));
+        assert_eq!((plan.threads, plan.background), (16, 8));
+        let told = idle("pandemonium bench idle -i 10 -t 2 -b 0 -w 1 --seed 9 --no-compare --json");
+        let plan = told.options.plan(16);
+        assert_eq!((plan.iterations, plan.warmup, plan.seed), (10, 1, 9));
+        assert_eq!((plan.threads, plan.background), (2, 0));
+        assert!(told.no_compare && told.json);
+    }
+
+    #[test]
     fn out_of_range_and_contradicting_arguments_are_refused() {
         for line in [
             "pandemonium probe --interval-us 99",
             "pandemonium probe --seconds 0",
             "pandemonium monitor --count 0",
             "pandemonium profiles --limit -1",
+            "pandemonium bench idle -i 0",
+            "pandemonium bench idle -i 10000001",
+            "pandemonium bench idle -t 10001",
+            "pandemonium bench idle -t 0",
+            "pandemonium bench idle --rounds 5",
+            "pandemonium bench idle --rounds 0",
+            "pandemonium bench idle --rounds 102",
         ] {
             let kind = refusal(line);
             assert!(
@@ -202,6 +440,18 @@ mod tests {
         assert_eq!(
             refusal("pandemonium monitor --full --plain"),
             ErrorKind::ArgumentConflict
+        );
+        assert_eq!(
+            refusal("pandemonium bench idle --no-compare --rounds 4"),
+            ErrorKind::ArgumentConflict
+        );
+        assert_eq!(
+            refusal("pandemonium idle-selector maybe"),
+            ErrorKind::InvalidValue
+        );
+        assert_eq!(
+            refusal("pandemonium compositor add"),
+            ErrorKind::MissingRequiredArgument
         );
         assert_eq!(refusal("pandemonium fly"), ErrorKind::InvalidSubcommand);
     }

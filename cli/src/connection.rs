@@ -5,6 +5,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use pandemonium_api::{self as api, BusError, Metrics1Proxy, Processes1Proxy, Scheduler1Proxy};
+use tokio::runtime::Runtime;
 use zbus::names::BusName;
 use zbus::{Connection, fdo};
 
@@ -88,19 +89,30 @@ pub async fn answer<T>(call: impl Future<Output = zbus::Result<T>>) -> Result<T,
     }
 }
 
-/// Runs a future to its end on this thread.
-pub fn block_on<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+/// An event loop on this thread.
+pub fn runtime() -> Result<Runtime, Error> {
+    tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Error::Failed(format!("the event loop cannot start: {error}")))?;
-    runtime.block_on(future)
+        .map_err(|error| Error::Failed(format!("the event loop cannot start: {error}")))
+}
+
+/// Runs a future to its end on this thread.
+pub fn block_on<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    runtime()?.block_on(future)
 }
 
 /// What a failed call means to the person who made it.
 pub fn explain(error: zbus::Error) -> Error {
     if is_absence(&error) {
         return Error::NoDaemon;
+    }
+    if is_unknown(&error) {
+        return Error::Failed(
+            "the daemon that runs is older than this command; restart it with \
+             `systemctl restart pandemonium`"
+                .to_owned(),
+        );
     }
     let sentence = api::explain(&error);
     match BusError::of(&error) {
@@ -124,6 +136,19 @@ fn is_absence(error: &zbus::Error) -> bool {
                 | fdo::Error::NameHasNoOwner(_)
                 | fdo::Error::NoReply(_)
                 | fdo::Error::Disconnected(_)
+        ),
+        _ => false,
+    }
+}
+
+/// Whether the daemon does not have what it was asked for.
+fn is_unknown(error: &zbus::Error) -> bool {
+    match error {
+        zbus::Error::FDO(error) => matches!(
+            **error,
+            fdo::Error::UnknownMethod(_)
+                | fdo::Error::UnknownProperty(_)
+                | fdo::Error::UnknownInterface(_)
         ),
         _ => false,
     }

@@ -1,14 +1,19 @@
 //! `pandemonium`, the command line of the PANDEMONIUM scheduler.
 //!
-//! Everything about the scheduler goes through the daemon's bus interface; `check`, `probe` and
-//! `dmesg` need no daemon. Nothing here needs root, clang or libbpf to build.
+//! Everything about the scheduler goes through the daemon's bus interface; `check`, `probe`,
+//! `bench idle --no-compare` and `dmesg` need no daemon. Nothing here needs root, clang or libbpf to build.
 
 pub mod arguments;
+mod bench;
 mod check;
+mod compositor;
 mod connection;
 mod dmesg;
+mod domain;
 pub mod error;
+mod examples;
 mod generate;
+mod idle_selector;
 mod mode;
 mod monitor;
 mod probe;
@@ -23,7 +28,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Benchmark, Command, CompositorAction, DomainAction};
 use error::{Error, exit};
 use text::Style;
 
@@ -61,6 +66,13 @@ fn run(command: Command, out: &mut dyn Write) -> Result<u8, Error> {
             monitor::run(monitor::Form::chosen(json, full, plain), count, out)?;
         }
         Command::Mode { mode } => mode::run(mode.as_deref(), out)?,
+        Command::Compositor { json, action } => {
+            compositor::run(&action.unwrap_or(CompositorAction::List { json }), out)?;
+        }
+        Command::Domain { json, action } => {
+            domain::run(&action.unwrap_or(DomainAction::Show { json }), out)?;
+        }
+        Command::IdleSelector { wanted, json } => idle_selector::run(wanted, json, out)?,
         Command::Profiles { json, sort, limit } => {
             profiles::run(json, sort, limit, style, out)?;
         }
@@ -82,6 +94,9 @@ fn run(command: Command, out: &mut dyn Write) -> Result<u8, Error> {
                 out,
             )?;
         }
+        Command::Bench {
+            what: Benchmark::Idle(arguments),
+        } => bench::idle(&arguments, style, out)?,
         Command::Dmesg { follow } => dmesg::run(follow, out)?,
         Command::Completions { shell } => generate::completions(shell, out)?,
         Command::Man { dir } => generate::manual(&dir)?,

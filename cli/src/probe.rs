@@ -12,7 +12,7 @@ use rustix::time::{ClockId, Timespec};
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::text::{grouped, pad};
+use crate::text::{grouped, pad, print_json};
 
 /// Latencies are counted to the microsecond up to here; later ones only as "at least this".
 const MAX_US: usize = 1_000_000;
@@ -70,9 +70,7 @@ pub fn run(plan: Plan, json: bool, out: &mut dyn Write) -> Result<(), Error> {
     }
     let report = latencies.report(plan, scheduler_name(Path::new("/")));
     if json {
-        let text = serde_json::to_string_pretty(&report)
-            .map_err(|error| Error::Failed(error.to_string()))?;
-        writeln!(out, "{text}")?;
+        print_json(&report, out)?;
     } else {
         report.print(out)?;
     }
@@ -120,7 +118,7 @@ fn sleep_until(due: Duration) -> Result<(), rustix::io::Errno> {
 }
 
 /// The scheduler in charge, in the kernel's words.
-fn scheduler_name(root: &Path) -> String {
+pub fn scheduler_name(root: &Path) -> String {
     std::fs::read_to_string(root.join("sys/kernel/sched_ext/root/ops"))
         .map(|ops| ops.trim().to_owned())
         .ok()

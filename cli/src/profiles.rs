@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::arguments::Sort;
 use crate::connection::{Daemon, answer, block_on};
 use crate::error::Error;
-use crate::text::{Style, latency, pad, plural};
+use crate::text::{Style, latency, pad, plural, print_json};
 
 /// Prints the learned profiles in the wanted order, at most `limit` of them.
 pub fn run(
@@ -27,9 +27,7 @@ pub fn run(
     }
     if json {
         let rows: Vec<Value> = rows.iter().map(to_json).collect();
-        let text = serde_json::to_string_pretty(&rows)
-            .map_err(|error| Error::Failed(error.to_string()))?;
-        writeln!(out, "{text}")?;
+        print_json(&rows, out)?;
     } else if rows.is_empty() {
         writeln!(out, "nothing has been learned yet")?;
     } else {

@@ -8,11 +8,42 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use pandemonium_api::{LastExit, Snapshot, state};
 
 use crate::connection::{Daemon, answer, block_on};
+use crate::domain::Domain;
 use crate::error::Error;
-use crate::text::{Style, escape, grouped, latency, pad, plural};
+use crate::idle_selector::word;
+use crate::text::{Style, escape, grouped, latency, pad, plural, print_json};
 
 /// Columns for the names of the lines.
 const WIDTH: usize = 20;
+
+/// The API level from which on a daemon knows [`Choices`].
+const CHOICES_LEVEL: u32 = 2;
+
+/// What people chose.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choices {
+    /// `PrimaryDomain` and `PrimaryDomainCpus`.
+    pub domain: Domain,
+    /// `IdleSelector`.
+    pub idle_selector: bool,
+    /// Number of `Compositors`.
+    pub compositors: usize,
+}
+
+impl Choices {
+    /// Asks the daemon; `None` if it is too old to know.
+    async fn read(daemon: &Daemon) -> zbus::Result<Option<Choices>> {
+        let scheduler = &daemon.scheduler;
+        if scheduler.api_level().await? < CHOICES_LEVEL {
+            return Ok(None);
+        }
+        Ok(Some(Choices {
+            domain: Domain::read(daemon).await?,
+            idle_selector: scheduler.idle_selector().await?,
+            compositors: scheduler.compositors().await?.len(),
+        }))
+    }
+}
 
 /// The properties of the daemon.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +66,8 @@ pub struct Status {
     pub restart_count: u32,
     /// `NextRetryUSec`.
     pub next_retry_usec: u64,
+    /// What people chose, as far as the daemon knows it.
+    pub choices: Option<Choices>,
     /// `Warnings`.
     pub warnings: Vec<String>,
     /// `Version`.
@@ -56,6 +89,7 @@ impl Status {
                 last_exit: scheduler.last_exit().await?,
                 restart_count: scheduler.restart_count().await?,
                 next_retry_usec: scheduler.next_retry_usec().await?,
+                choices: Choices::read(daemon).await?,
                 warnings: scheduler.warnings().await?,
                 version: scheduler.version().await?,
             })
@@ -81,9 +115,7 @@ pub fn run(json: bool, style: Style, out: &mut dyn Write) -> Result<(), Error> {
         Ok((Status::read(&daemon).await?, snapshot))
     })?;
     if json {
-        let text = serde_json::to_string_pretty(&json::answer(&status, &snapshot))
-            .map_err(|error| Error::Failed(error.to_string()))?;
-        writeln!(out, "{text}")?;
+        print_json(&json::answer(&status, &snapshot), out)?;
     } else {
         print(&status, &snapshot, now_usec(), style, out)?;
     }
@@ -135,6 +167,9 @@ fn rows(s: &Status, m: &Snapshot, now: u64, style: Style) -> Vec<(&'static str, 
     if s.state == state::RUNNING {
         rows.extend(running_rows(m));
     }
+    if let Some(choices) = &s.choices {
+        rows.extend(choice_rows(choices));
+    }
     rows.push((
         "profiles",
         format!(
@@ -153,6 +188,14 @@ fn rows(s: &Status, m: &Snapshot, now: u64, style: Style) -> Vec<(&'static str, 
         rows.push(("last exit", exit_words(&s.last_exit, now)));
     }
     rows
+}
+
+fn choice_rows(choices: &Choices) -> [(&'static str, String); 3] {
+    [
+        ("primary domain", choices.domain.words()),
+        ("idle selector", word(choices.idle_selector).to_owned()),
+        ("compositors", plural(choices.compositors as u64, "name")),
+    ]
 }
 
 fn state_words(s: &Status, style: Style) -> String {
@@ -196,6 +239,14 @@ fn running_rows(m: &Snapshot) -> Vec<(&'static str, String)> {
             format!(
                 "{} % of {}",
                 m.idle_permille / 10,
+                plural(m.online_cpus.into(), "CPU")
+            ),
+        ),
+        (
+            "interactive now",
+            format!(
+                "on {} of {}",
+                m.interactive_running,
                 plural(m.online_cpus.into(), "CPU")
             ),
         ),
@@ -267,6 +318,7 @@ pub mod tests {
             dispatches_per_sec: 251_000,
             idle_permille: 54,
             online_cpus: 8,
+            interactive_running: 3,
             ..Snapshot::default()
         };
         (status, snapshot)
@@ -293,8 +345,29 @@ pub mod tests {
              \x20 batch             1.54 ms\n\
              dispatches          251 000 per second\n\
              idle                5 % of 8 CPUs\n\
+             interactive now     on 3 of 8 CPUs\n\
              profiles            0 learned, 0 sure enough to use\n"
         );
+    }
+
+    #[test]
+    fn what_was_chosen_is_shown_by_a_daemon_that_knows_it() {
+        let (mut status, snapshot) = running();
+        status.choices = Some(Choices {
+            domain: Domain {
+                asked: "performance".into(),
+                mask: "0xff".into(),
+            },
+            idle_selector: true,
+            compositors: 33,
+        });
+        let chosen = "primary domain      performance: CPUs 0-7\n\
+                      idle selector       on\n\
+                      compositors         33 names\n";
+        assert!(text(&status, &snapshot, 0).contains(chosen));
+        status.state = "stopped".into();
+        let text = text(&status, &snapshot, 0);
+        assert!(text.contains(chosen), "they hold all the same: {text}");
     }
 
     #[test]

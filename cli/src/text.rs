@@ -1,8 +1,11 @@
 //! Words and columns for people: colours, padding, durations, and text that came from elsewhere.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
+use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
+
+use crate::error::Error;
 
 /// Whether to colour. Decided once, from the output and the environment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,6 +72,13 @@ pub fn pad(text: &str, width: usize) -> String {
 /// Text that somebody else chose, safe to print and of bounded length.
 pub fn escape(text: &str) -> String {
     pandemonium_api::escape(text.as_bytes(), 1024)
+}
+
+/// A value as JSON, laid out for people who look at it.
+pub fn print_json(value: &impl Serialize, out: &mut dyn Write) -> Result<(), Error> {
+    let text =
+        serde_json::to_string_pretty(value).map_err(|error| Error::Failed(error.to_string()))?;
+    Ok(writeln!(out, "{text}")?)
 }
 
 /// A latency for people: three significant digits and the unit that fits.

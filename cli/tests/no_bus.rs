@@ -23,6 +23,15 @@ fn what_needs_the_daemon_says_that_there_is_no_bus() {
         &["monitor"],
         &["monitor", "--json", "--count", "1"],
         &["monitor", "--full"],
+        &["compositor"],
+        &["compositor", "--json"],
+        &["compositor", "add", "sway"],
+        &["domain"],
+        &["domain", "set", "auto"],
+        &["idle-selector"],
+        &["idle-selector", "off"],
+        &["bench", "idle"],
+        &["bench", "idle", "--json"],
     ] {
         let output = pandemonium(arguments);
         assert_eq!(output.status.code(), Some(4), "{arguments:?}");
@@ -40,6 +49,12 @@ fn an_unknown_mode_is_one_sentence_that_lists_the_modes() {
         sentence(&output),
         "pandemonium: \"turbo\\x1b[2J\" is not a valid mode; it is one of adaptive, bpf, off\n"
     );
+    let output = pandemonium(&["idle-selector", "maybe"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        sentence(&output),
+        "pandemonium: \"maybe\" is not a valid state; it is one of on, off\n"
+    );
     let output = pandemonium(&["profiles", "--sort", "luck"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(sentence(&output).contains("is not a valid --sort; it is one of observations, name"));
@@ -55,6 +70,17 @@ fn strange_command_lines_are_refused_without_a_panic() {
         &["probe", "--seconds", "99999999999999999999"],
         &["monitor", "--count", "-1"],
         &["completions", "tcsh"],
+        &["compositor", "add"],
+        &["compositor", "add", "a", "b"],
+        &["compositor", "--json", "add", "a"],
+        &["compositor", "help"],
+        &["domain", "set"],
+        &["domain", "performance"],
+        &["idle-selector", ""],
+        &["bench"],
+        &["bench", "everything"],
+        &["bench", "idle", "--rounds", "3"],
+        &["bench", "idle", "--threads", "99999999999999999999"],
     ] {
         let output = pandemonium(arguments);
         assert_eq!(
@@ -92,6 +118,49 @@ fn a_short_probe_works_without_anything() {
         report["p50_us"].as_u64() <= report["max_us"].as_u64(),
         "{report}"
     );
+}
+
+#[test]
+fn a_single_benchmark_round_works_without_anything() {
+    let arguments = "bench idle --no-compare -i 50 -w 5 -t 2 -b 1";
+    let words: Vec<&str> = arguments.split(' ').collect();
+    let output = pandemonium(&words);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains("round trips   50 in each round, through 2 threads"));
+
+    let output = pandemonium(&[&words[..], &["--json"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(
+        report["rounds"].as_array().map(Vec::len),
+        Some(1),
+        "{report}"
+    );
+    assert_eq!(report["rounds"][0]["round_trips"], 50);
+    assert!(report["rounds"][0]["p50_ns"].as_f64() <= report["rounds"][0]["max_ns"].as_f64());
+    assert_eq!(report["comparison"], serde_json::Value::Null);
+}
+
+#[test]
+fn the_long_help_of_what_changes_things_has_examples() {
+    for (arguments, example) in [
+        (
+            &["compositor", "--help"][..],
+            "pandemonium compositor add gamescope-wl",
+        ),
+        (&["domain", "--help"], "pandemonium domain set 0xff"),
+        (
+            &["idle-selector", "--help"],
+            "pandemonium idle-selector off",
+        ),
+        (&["bench", "idle", "--help"], "sudo pandemonium bench idle"),
+    ] {
+        let text = stdout(&pandemonium(arguments));
+        assert!(
+            text.contains("Examples:") && text.contains(example),
+            "{text}"
+        );
+    }
 }
 
 #[test]

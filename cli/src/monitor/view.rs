@@ -14,7 +14,7 @@ use super::glyphs::Glyphs;
 use super::history::Regime;
 use super::model::Model;
 use crate::text::{escape, latency, pad, plural};
-use words::{counters, flowed, notices, profile_line};
+use words::{counters, flowed, notices, profile_line, regime_tags};
 
 /// Tiers from the most to the least urgent: index into per-tier values, and their names in a wide and
 /// a narrow window.
@@ -163,14 +163,14 @@ impl Page<'_, '_> {
         self.frame.render_widget(chart, right);
     }
 
-    /// The regime now, and a letter for each second before.
+    /// The regime with burst and longrun now, and a letter for each second before.
     fn regimes(&mut self, model: &Model) {
         let area = self.take(1);
         let (left, right) = split(area);
         let name = if area.width < NARROW { "" } else { "regime " };
-        let now = present(model).map_or("-", |m| m.regime.as_str());
+        let now = present(model).map_or_else(|| "-".to_owned(), regime_tags);
         self.frame
-            .render_widget(Paragraph::new(format!("{name}{}", escape(now))), left);
+            .render_widget(Paragraph::new(format!("{name}{now}")), left);
 
         let spans: Vec<Span<'_>> = model
             .history

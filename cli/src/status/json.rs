@@ -21,6 +21,9 @@ pub(super) fn answer(status: &Status, snapshot: &Snapshot) -> Value {
             "reason": exit.reason,
             "message": exit.message,
         })),
+        "primary_domain": status.choices.as_ref().map(|choices| choices.domain.to_json()),
+        "idle_selector": status.choices.as_ref().map(|choices| choices.idle_selector),
+        "compositors": status.choices.as_ref().map(|choices| choices.compositors),
         "restart_count": status.restart_count,
         "next_retry_usec": status.next_retry_usec,
         "warnings": status.warnings,
@@ -59,6 +62,7 @@ pub fn sample(m: &Snapshot) -> Value {
         "batch_wait_ns": m.batch_wait_nsec,
         "batch_queued": m.batch_queued,
         "interactive_queued": m.interactive_queued,
+        "interactive_running": m.interactive_running,
         "l2_hits": tiers(m.l2_hits),
         "l2_misses": tiers(m.l2_misses),
         "counters": m.counters,
@@ -70,8 +74,10 @@ pub fn sample(m: &Snapshot) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Choices;
     use super::super::tests::running;
     use super::*;
+    use crate::domain::Domain;
 
     #[test]
     fn json_says_null_for_what_is_not_known() {
@@ -84,5 +90,31 @@ mod tests {
         assert_eq!(value["sample"]["p99_by_tier_ns"]["batch"], 1_540_000);
         assert_eq!(value["last_exit"], Value::Null);
         assert_eq!(value["kernel"]["ops"], "pandemonium");
+        assert_eq!(value["sample"]["interactive_running"], 3);
+        assert_eq!(
+            value["idle_selector"],
+            Value::Null,
+            "an old daemon does not say"
+        );
+    }
+
+    #[test]
+    fn json_has_what_was_chosen() {
+        let (mut status, snapshot) = running();
+        status.choices = Some(Choices {
+            domain: Domain {
+                asked: "auto".into(),
+                mask: "0x3".into(),
+            },
+            idle_selector: false,
+            compositors: 33,
+        });
+        let value = answer(&status, &snapshot);
+        assert_eq!(
+            value["primary_domain"],
+            json!({ "domain": "auto", "mask": "0x3", "cpus": [0, 1] })
+        );
+        assert_eq!(value["idle_selector"], false);
+        assert_eq!(value["compositors"], 33);
     }
 }

@@ -37,6 +37,8 @@ fn running() -> Model {
                 p99_by_tier_nsec: (second * 10_000, 45_000, 9_000),
                 profiles: 2,
                 confident_profiles: 1,
+                interactive_running: 3,
+                online_cpus: 8,
                 ..Snapshot::default()
             },
             generation: 1,
@@ -78,6 +80,7 @@ fn an_ordinary_terminal_shows_everything() {
         "up to 900 us",
         "regime HEAVY",
         "251 000 dispatches/s",
+        "interactive on 3 of 8 CPUs",
     ] {
         assert!(text.contains(part), "{part} is missing from\n{text}");
     }
@@ -91,6 +94,21 @@ fn an_ordinary_terminal_shows_everything() {
         "the most observed comes first:\n{text}"
     );
     assert_eq!(lines[23], "q quit   a adaptive   b bpf   o off");
+}
+
+#[test]
+fn burst_and_longrun_stand_beside_the_regime() {
+    let mut model = running();
+    if let Some(now) = &mut model.now {
+        now.snapshot.burst = true;
+        now.snapshot.longrun = true;
+    }
+    let text = frame(&model, 80, 24).join("\n");
+    assert!(text.contains("regime HEAVY BURST LONGRUN"), "{text}");
+    assert!(
+        frame(&model, 50, 24).join("\n").contains("HEAVY BURST"),
+        "in a narrow window too"
+    );
 }
 
 #[test]

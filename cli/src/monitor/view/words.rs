@@ -5,7 +5,7 @@ use pandemonium_api::{ProfileRow, Snapshot, state};
 use crate::monitor::model::Model;
 use crate::profiles::tier_words;
 use crate::status::{exit_words, now_usec};
-use crate::text::{escape, grouped, latency, pad};
+use crate::text::{escape, grouped, latency, pad, plural};
 
 /// How long an exit stays on the screen of a scheduler that is back.
 const EXIT_SHOWN_USEC: u64 = 10 * 60 * 1_000_000;
@@ -40,6 +40,17 @@ pub(super) fn notices(model: &Model) -> Vec<String> {
     notices
 }
 
+/// The regime and what is unusual about it, in the words of the telemetry line.
+pub(super) fn regime_tags(m: &Snapshot) -> String {
+    let mut tags = escape(&m.regime);
+    for (is_on, tag) in [(m.burst, " BURST"), (m.longrun, " LONGRUN")] {
+        if is_on {
+            tags.push_str(tag);
+        }
+    }
+    tags
+}
+
 /// The numbers of the last second, as short phrases.
 pub(super) fn counters(m: &Snapshot) -> Vec<String> {
     let count = |name: &str| grouped(m.counter(name));
@@ -47,6 +58,11 @@ pub(super) fn counters(m: &Snapshot) -> Vec<String> {
     vec![
         format!("{} dispatches/s", grouped(m.dispatches_per_sec)),
         format!("{} % idle", m.idle_permille / 10),
+        format!(
+            "interactive on {} of {}",
+            m.interactive_running,
+            plural(m.online_cpus.into(), "CPU")
+        ),
         format!("p50 {} p99 {}", ns(m.p50_nsec), ns(m.p99_nsec)),
         format!("{} wake-ups", count("wakeups")),
         format!("{} requeues", count("requeues")),

@@ -1,0 +1,33 @@
+//! `pandemonium idle-selector`: who chooses the idle CPU of a task that wakes.
+
+use std::io::Write;
+
+use serde_json::json;
+
+use crate::connection::{Daemon, answer, block_on, explain};
+use crate::error::Error;
+use crate::text::print_json;
+
+/// Switches it, if asked to, and prints what is in force afterwards.
+pub fn run(wanted: Option<bool>, json: bool, out: &mut dyn Write) -> Result<(), Error> {
+    let is_on = block_on(async {
+        let daemon = Daemon::connect().await?;
+        if let Some(wanted) = wanted {
+            let set = daemon.scheduler.set_idle_selector(wanted).await;
+            set.map_err(explain)?;
+            // The reply comes when it is in force.
+            return Ok(wanted);
+        }
+        answer(daemon.scheduler.idle_selector()).await
+    })?;
+    if json {
+        return print_json(&json!({ "idle_selector": is_on }), out);
+    }
+    writeln!(out, "{}", word(is_on))?;
+    Ok(())
+}
+
+/// `on` or `off`.
+pub fn word(is_on: bool) -> &'static str {
+    if is_on { "on" } else { "off" }
+}

@@ -1,0 +1,290 @@
+//! A daemon that only pretends: it keeps what it is told, refuses what a test wants it to refuse, and
+//! remembers every request.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pandemonium_api::{API_LEVEL, BUS_NAME, BusError, LastExit, OBJECT_PATH, Refusal, Snapshot};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+use zbus::{connection, interface};
+
+use crate::bus::Bus;
+
+/// What the daemon keeps.
+pub struct Kept {
+    pub state: &'static str,
+    pub compositors: Vec<String>,
+    pub domain: String,
+    pub mask: String,
+    pub idle_selector: bool,
+    /// What every change is refused with.
+    pub refusal: Option<(BusError, &'static str)>,
+    /// The scheduler goes away at this request, counted from 1.
+    pub ends_at_request: Option<usize>,
+    /// Every change that was asked for.
+    pub requests: Vec<String>,
+}
+
+impl Kept {
+    fn ask(&mut self, request: String) -> Result<(), Refusal> {
+        self.requests.push(request);
+        if self.ends_at_request == Some(self.requests.len()) {
+            self.state = "ejected";
+        }
+        match self.refusal {
+            Some((error, sentence)) => Err(error.because(sentence)),
+            None => Ok(()),
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Shared(Arc<Mutex<Kept>>);
+
+impl Shared {
+    fn new() -> Shared {
+        Shared(Arc::new(Mutex::new(Kept {
+            state: "running",
+            compositors: vec!["kwin_wayland*".into(), "sway".into()],
+            domain: "all".into(),
+            mask: String::new(),
+            idle_selector: true,
+            refusal: None,
+            ends_at_request: None,
+            requests: Vec::new(),
+        })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Scheduler(Shared);
+
+#[interface(name = "org.pandemonium.Scheduler1")]
+impl Scheduler {
+    fn add_compositor(&self, pattern: String) -> Result<(), Refusal> {
+        let mut kept = self.0.lock();
+        kept.ask(format!("add {pattern}"))?;
+        kept.compositors.push(pattern);
+        Ok(())
+    }
+
+    fn remove_compositor(&self, pattern: String) -> Result<(), Refusal> {
+        let mut kept = self.0.lock();
+        kept.ask(format!("remove {pattern}"))?;
+        kept.compositors.retain(|name| *name != pattern);
+        Ok(())
+    }
+
+    fn set_primary_domain(&self, domain: String) -> Result<(), Refusal> {
+        let mut kept = self.0.lock();
+        kept.ask(format!("domain {domain}"))?;
+        kept.mask = if domain == "all" { "" } else { "0xf0" }.to_owned();
+        kept.domain = domain;
+        Ok(())
+    }
+
+    fn set_idle_selector(&self, on: bool) -> Result<(), Refusal> {
+        let mut kept = self.0.lock();
+        kept.ask(format!("idle {on}"))?;
+        kept.idle_selector = on;
+        Ok(())
+    }
+
+    #[zbus(property)]
+    fn compositors(&self) -> Vec<String> {
+        self.0.lock().compositors.clone()
+    }
+
+    #[zbus(property)]
+    fn primary_domain(&self) -> String {
+        self.0.lock().domain.clone()
+    }
+
+    #[zbus(property)]
+    fn primary_domain_cpus(&self) -> String {
+        self.0.lock().mask.clone()
+    }
+
+    #[zbus(property)]
+    fn idle_selector(&self) -> bool {
+        self.0.lock().idle_selector
+    }
+
+    #[zbus(property)]
+    fn state(&self) -> String {
+        self.0.lock().state.to_owned()
+    }
+
+    #[zbus(property)]
+    fn state_reason(&self) -> String {
+        String::new()
+    }
+
+    #[zbus(property)]
+    fn mode(&self) -> String {
+        "adaptive".to_owned()
+    }
+
+    #[zbus(property)]
+    fn requested_mode(&self) -> String {
+        "adaptive".to_owned()
+    }
+
+    #[zbus(property)]
+    fn kernel_state(&self) -> String {
+        "enabled".to_owned()
+    }
+
+    #[zbus(property)]
+    fn kernel_ops(&self) -> String {
+        "pandemonium".to_owned()
+    }
+
+    #[zbus(property)]
+    fn last_exit(&self) -> LastExit {
+        LastExit::default()
+    }
+
+    #[zbus(property)]
+    fn restart_count(&self) -> u32 {
+        0
+    }
+
+    #[zbus(property, name = "NextRetryUSec")]
+    fn next_retry_usec(&self) -> u64 {
+        0
+    }
+
+    #[zbus(property)]
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    #[zbus(property)]
+    fn version(&self) -> String {
+        "0".to_owned()
+    }
+
+    #[zbus(property)]
+    fn api_level(&self) -> u32 {
+        API_LEVEL
+    }
+}
+
+/// A daemon of the time before there was anything to choose.
+struct OldScheduler;
+
+#[interface(name = "org.pandemonium.Scheduler1")]
+impl OldScheduler {
+    #[zbus(property)]
+    fn state(&self) -> String {
+        "running".to_owned()
+    }
+
+    #[zbus(property)]
+    fn api_level(&self) -> u32 {
+        1
+    }
+}
+
+struct Metrics;
+
+#[interface(name = "org.pandemonium.Metrics1")]
+impl Metrics {
+    fn get_snapshot(&self) -> Snapshot {
+        Snapshot {
+            state: "running".into(),
+            mode: "adaptive".into(),
+            regime: "HEAVY".into(),
+            burst: true,
+            online_cpus: 8,
+            interactive_running: 3,
+            sampled_usec: 1,
+            ..Snapshot::default()
+        }
+    }
+}
+
+/// A daemon on a bus of its own; both end with this.
+pub struct Pretended {
+    kept: Shared,
+    /// Where the bus listens.
+    pub bus: Bus,
+    _end: oneshot::Sender<()>,
+    _dir: TempDir,
+}
+
+impl Pretended {
+    /// A daemon that runs and has an idle selector that is on.
+    pub fn start() -> Pretended {
+        let kept = Shared::new();
+        let scheduler = Scheduler(kept.clone());
+        Pretended::serve(kept, |builder| {
+            builder
+                .serve_at(OBJECT_PATH, scheduler)
+                .serve_at(OBJECT_PATH, Metrics)
+        })
+    }
+
+    /// A daemon that cannot be told anything.
+    pub fn start_old() -> Pretended {
+        Pretended::serve(Shared::new(), |builder| {
+            builder.serve_at(OBJECT_PATH, OldScheduler)
+        })
+    }
+
+    fn serve(
+        kept: Shared,
+        with: impl FnOnce(connection::Builder<'static>) -> connection::Builder<'static> + Send + 'static,
+    ) -> Pretended {
+        let dir = tempfile::tempdir().expect("a directory");
+        let bus = Bus::start(dir.path(), None);
+        let address = bus.address.clone();
+        let (end, ended) = oneshot::channel::<()>();
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .expect("an event loop");
+            runtime.block_on(async {
+                let address: zbus::Address = address.parse().expect("an address");
+                let builder = with(connection::Builder::address(address).name(BUS_NAME));
+                let _connection = builder.build().await.expect("a connection");
+                ready.send(()).expect("somebody waits");
+                // Resolves when the other end is dropped.
+                let _ = ended.await;
+            });
+        });
+        is_ready.recv().expect("the daemon is there");
+        Pretended {
+            kept,
+            bus,
+            _end: end,
+            _dir: dir,
+        }
+    }
+
+    /// What it keeps, to look at or to change.
+    pub fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock()
+    }
+
+    /// The command line on its bus.
+    pub fn command(&self, line: &str) -> std::process::Command {
+        let mut command = crate::binary::command(env!("CARGO_BIN_EXE_pandemonium"));
+        command
+            .env("DBUS_SYSTEM_BUS_ADDRESS", &self.bus.address)
+            .args(line.split(' '));
+        command
+    }
+
+    /// Runs the command line to its end.
+    pub fn run(&self, line: &str) -> std::process::Output {
+        self.command(line).output().expect("it starts")
+    }
+}
