@@ -25,7 +25,9 @@ static __always_inline bool is_kworker(const struct task_struct *p)
 
 static __always_inline u32 floor_tier(const struct task_struct *p, u32 tier)
 {
-	return tier == TIER_BATCH && is_kworker(p) ? TIER_INTERACTIVE : tier;
+	if (is_kworker(p))
+		return tier == TIER_BATCH ? TIER_INTERACTIVE : tier;
+	return is_idle_class(p) ? TIER_BATCH : tier;
 }
 
 static __always_inline u64 context_switches(const struct task_struct *p)
@@ -35,24 +37,34 @@ static __always_inline u64 context_switches(const struct task_struct *p)
 
 static __always_inline void rescore(const struct task_struct *p, struct task_ctx *t)
 {
+	if (is_boosted(t)) {
+		t->tier = TIER_LAT_CRITICAL;
+		return;
+	}
 	if (t->age < AGE_CLASSIFIED)
 		return;
 	t->lat_cri = lat_cri_score(t->wakeup_freq >> RATE_FRACTION_BITS,
 				   t->csw_rate >> RATE_FRACTION_BITS, t->avg_runtime_ns,
 				   t->runtime_dev_ns);
 	t->tier = floor_tier(
-		p, tier_of_score(t->lat_cri, knobs.lat_cri_thresh_high, knobs.lat_cri_thresh_low));
+		p, tier_of_score(t->lat_cri, knobs.lat_cri_thresh_high, interactive_threshold()));
 }
 
-static __always_inline void classify_wake(const struct task_struct *p, struct task_ctx *t, u64 now)
+static __always_inline void classify_wake(struct task_struct *p, struct task_ctx *t, u64 now)
 {
 	u64 csw = context_switches(p);
 	u64 interval;
 	u32 freq, rate;
 
 	t->wakes++;
+	if (is_time_to_look(t))
+		look_at(p, t);
 	if (t->last_wake_ns) {
 		interval = time_delta(now, t->last_wake_ns);
+		if (t->is_compositor) {
+			t->boost_ns = boost_refill(t->boost_ns, interval);
+			count(CNT_BOOSTS);
+		}
 		freq = rate_per_window(1, interval, WAKEUP_FREQ_MAX);
 		rate = rate_per_window(csw - t->last_csw, interval, CSW_RATE_MAX);
 		t->wakeup_freq = ewma(t->wakeup_freq, freq << RATE_FRACTION_BITS, t->age);
@@ -76,11 +88,20 @@ static __always_inline void classify_sleep(const struct task_struct *p, struct t
 	rescore(p, t);
 }
 
-/* Called when a task goes on wanting the CPU: judged by its run since it last slept. */
-static __always_inline void demote_if_cpu_bound(const struct task_struct *p, struct task_ctx *t)
+/*
+ * Called when a task goes on wanting the CPU, with all that it ran since it last slept. A compositor
+ * may run on until its budget is used up.
+ */
+static __always_inline void demote_if_cpu_bound(const struct task_struct *p, struct task_ctx *t,
+						u64 awake_run_ns, s64 boost_ns)
 {
-	if (t->tier != TIER_BATCH && t->awake_run_ns > knobs.cpu_bound_thresh_ns)
-		t->tier = floor_tier(p, TIER_BATCH);
+	if (t->tier == TIER_BATCH || awake_run_ns <= knobs.cpu_bound_thresh_ns)
+		return;
+	if (t->is_compositor && boost_ns > 0)
+		return;
+	if (is_boosted(t))
+		count(CNT_BOOSTS_SPENT);
+	t->tier = floor_tier(p, TIER_BATCH);
 }
 
 #endif /* __PANDEMONIUM_CLASSIFY_BPF_H */

@@ -68,14 +68,20 @@ static __always_inline void keep_running(s32 cpu, struct task_struct *prev)
 {
 	struct task_ctx *t;
 
-	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED))
+	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED)) {
+		/* A CPU that was claimed for work which then went elsewhere is idle without having left. */
+		mark_idle(cpu);
 		return;
+	}
 	t = task_ctx_of(prev);
 	if (!t)
 		return;
+	/* Left without a slice, the kernel hands it to enqueue(), which takes it back into the domain. */
+	if (should_return_to_domain(cpu) && !is_restricted(prev))
+		return;
 	/* A waker may have claimed this CPU for a task that then went elsewhere. */
 	cpu_ctx_of(cpu)->tier = t->tier;
-	scx_bpf_task_set_slice(prev, task_slice(prev, t, cpu));
+	scx_bpf_task_set_slice(prev, task_slice(prev, t, cpu, scx_bpf_now()));
 	count(CNT_KEEPS);
 }
 
@@ -112,8 +118,7 @@ static __always_inline bool prev_is_due(s32 cpu, struct task_struct *prev, u64 n
 	if (vtime_diff(vtime, head_vtime(t->queue, vtime)) >= 0)
 		return false;
 	queue_state_of(t->queue)->served_ns = now;
-	if (ran >= BATCH_TURN_NS)
-		cpu_ctx_of(cpu)->since_batch = 0;
+	note_batch_run(cpu_ctx_of(cpu), ran);
 	return true;
 }
 

@@ -32,14 +32,21 @@
 #define CREDIT_UNIT_NS	 (40 * NSEC_PER_MSEC_)
 #define CREDIT_UNITS_MAX 64ULL
 #define BATCH_CREDIT_NS	 (20 * NSEC_PER_MSEC_)
-#define VTIME_CEILING_NS (250 * NSEC_PER_MSEC_)
+#define VTIME_SPAN_NS	 (250 * NSEC_PER_MSEC_)
 
 #define WEIGHT_DEFAULT 100U
 
-/* A batch run this long counts as its turn. */
+/* So much of batch work counts as its turn. */
 #define BATCH_TURN_NS (500 * NSEC_PER_USEC_)
 /* A task that ran longer than this had nobody to share with, and owes nobody for it. */
 #define CHARGE_MAX_NS (100 * NSEC_PER_MSEC_)
+
+/* Shares of control groups are fractions of this. */
+#define SHARE_ONE   (1ULL << 20)
+#define NICE_0_LOAD 1024ULL
+
+/* A boosted task may use half of a CPU, and this much of it at once. */
+#define BOOST_CREDIT_MAX_NS (25 * NSEC_PER_MSEC_)
 
 FORMULA u64 clamp_u64(u64 v, u64 lo, u64 hi)
 {
@@ -100,10 +107,33 @@ FORMULA u32 tier_weight(u32 weight, u32 tier)
 	return w ? w : 1;
 }
 
-/* Virtual time that @run_ns of service costs a task of this weight. */
-FORMULA u64 vtime_delta(u64 run_ns, u32 weight)
+/* @share is the part of a nice 0 task that the control groups leave, SHARE_ONE for all of it. */
+FORMULA u64 shared_weight(u32 weight, u64 share)
 {
-	return run_ns * WEIGHT_DEFAULT / (weight ? weight : 1);
+	u64 w = weight * share / SHARE_ONE;
+
+	return w ? w : 1;
+}
+
+/* Virtual time that @run_ns of service costs a task of this weight and share. */
+FORMULA u64 vtime_delta(u64 run_ns, u32 weight, u64 share)
+{
+	u64 run = run_ns < CHARGE_MAX_NS ? run_ns : CHARGE_MAX_NS;
+	/* 1024ths, so that a small share does not round to nothing. */
+	u64 fine = weight * share / (SHARE_ONE / 1024);
+
+	return run * (WEIGHT_DEFAULT * 1024ULL) / (fine ? fine : 1);
+}
+
+/*
+ * What is left of @share one control group further up: the group's load against the sum of what runs
+ * in it. As task_h_load() in kernel/sched/fair.c.
+ */
+FORMULA u64 share_in_group(u64 share, u64 group_load, s64 load_inside)
+{
+	u64 inside = load_inside > 0 ? (u64)load_inside : NICE_0_LOAD;
+
+	return clamp_u64(share * group_load / inside, 1, SHARE_ONE << 10);
 }
 
 /* Virtual times wrap; only their differences mean anything. */
@@ -143,6 +173,86 @@ FORMULA u64 awake_penalty_ns(u64 awake_run_ns, u32 tier)
 	u64 cap = tier == 2 ? 20 : tier == 1 ? 30 : 40;
 
 	return awake_run_ns < cap * NSEC_PER_MSEC_ ? awake_run_ns : cap * NSEC_PER_MSEC_;
+}
+
+/* Sleeping earns half its time back, up to the most that may be used at once. */
+FORMULA s64 boost_refill(s64 credit_ns, u64 elapsed_ns)
+{
+	u64 earned = elapsed_ns / 2 < BOOST_CREDIT_MAX_NS ? elapsed_ns / 2 : BOOST_CREDIT_MAX_NS;
+	s64 sum = credit_ns + (s64)earned;
+
+	return sum < (s64)BOOST_CREDIT_MAX_NS ? sum : (s64)BOOST_CREDIT_MAX_NS;
+}
+
+FORMULA s64 boost_spend(s64 credit_ns, u64 ran_ns)
+{
+	u64 ran = ran_ns < 2 * BOOST_CREDIT_MAX_NS ? ran_ns : 2 * BOOST_CREDIT_MAX_NS;
+	s64 left = credit_ns - (s64)ran;
+
+	return left > -(s64)BOOST_CREDIT_MAX_NS ? left : -(s64)BOOST_CREDIT_MAX_NS;
+}
+
+/*
+ * Change-point detection (Page 1954) on the time between two samples of the enqueue rate: how much
+ * shorter than usual, less a quarter of slack, summed up. Trips above twice the usual interval.
+ */
+struct cusum {
+	u64 usual_ns;
+	u64 sum_ns;
+};
+
+FORMULA bool cusum_step(struct cusum *c, u64 interval_ns)
+{
+	u64 usual = c->usual_ns;
+	u64 expected = usual - (usual >> 2);
+	bool tripped;
+
+	if (!usual) {
+		c->usual_ns = interval_ns;
+		return false;
+	}
+	if (interval_ns < expected)
+		c->sum_ns += expected - interval_ns;
+	else
+		c->sum_ns -=
+			interval_ns - expected < c->sum_ns ? interval_ns - expected : c->sum_ns;
+	tripped = c->sum_ns > 2 * usual;
+	/* A long storm must not take as long to forget. */
+	c->sum_ns = c->sum_ns < 4 * usual ? c->sum_ns : 4 * usual;
+	/* One long pause is no new normal. */
+	if (interval_ns > 8 * usual)
+		interval_ns = 8 * usual;
+	c->usual_ns = usual - (usual >> 3) + (interval_ns >> 3);
+	return tripped;
+}
+
+/*
+ * The score from which a task counts as interactive rises when everybody's is high, at most halfway
+ * to latency-critical. @average is a moving average of the scores seen.
+ */
+FORMULA u64 moving_threshold(u64 average, u64 thresh_low, u64 thresh_high)
+{
+	u64 most = thresh_low < thresh_high ? (thresh_low + thresh_high) / 2 : thresh_low;
+
+	return clamp_u64(average / 2, thresh_low, most);
+}
+
+/* 3/4 old, 1/4 new. */
+FORMULA u64 moving_average(u64 old, u64 sample)
+{
+	return old - (old >> 2) + (sample >> 2);
+}
+
+/* Whole cores among @idle: alone on their core, or the first of two siblings that are both idle. */
+FORMULA u64 idle_cores(u64 idle, u64 single, u64 pair)
+{
+	return (idle & single) | (idle & (idle >> 1) & pair);
+}
+
+/* The first of two siblings, or the CPU itself, as idle_cores() names a core. */
+FORMULA u64 core_bit(u64 bit, u64 pair)
+{
+	return (bit >> 1) & pair ? bit >> 1 : bit;
 }
 
 /* One and a half (latency-critical) or two (interactive) times what the task usually needs. */

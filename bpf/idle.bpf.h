@@ -1,192 +1,296 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where a waking task goes: an idle CPU, the CPU of a waker about to sleep, or the CPU whose current
- * task matters least. The kernel's own idle tracking and its topology-aware search do the first.
+ * Which CPUs are idle, and the best of them for a task, without looking at CPUs one by one.
+ *
+ * One word pair per last-level cache has a bit for each idle CPU. Siblings have neighbouring bits, so
+ * one shift tells which whole cores are idle. A CPU sets and clears its own bit as it goes idle and
+ * comes back, and whoever selects it clears the bit at once, so that two wakers never get the same.
+ *
+ * The kernel keeps its own masks as well. They serve what these cannot: tasks with a narrow affinity
+ * and caches shared by more CPUs than fit here.
  */
 #ifndef __PANDEMONIUM_IDLE_BPF_H
 #define __PANDEMONIUM_IDLE_BPF_H
 
-/* CPUs looked at for one to preempt. The shared queue serves whoever finds none. */
-#define VICTIM_WINDOW 8
+/* A claim may lose against another waker's; then the next best is tried, so many times in all. */
+#define CLAIM_TRIES 4
 
-/* Some kernel builds ship without a usable prototype for it; then queued work waits its turn. */
-s32 scx_bpf_pick_idle_cpu(const cpumask_t *cpus_allowed, u64 flags) __ksym __weak;
+/* Not callable in some kernel builds; then work that came too late for an idle CPU waits its turn. */
+void scx_bpf_kick_cpu___optional(s32 cpu, u64 flags) __ksym __weak;
+s32 scx_bpf_pick_idle_cpu___optional(const cpumask_t *cpus_allowed, u64 flags) __ksym __weak;
 
-/*
- * Puts the task into the local queue of the CPU it was selected for. With SCX_ENQ_IMMED, where the
- * kernel has it, a task that cannot run at once comes back to enqueue() instead of lingering.
- */
-static __always_inline void place_local(struct task_struct *p, struct task_ctx *t, s32 cpu,
-					u64 enq_flags)
+/* Which CPUs a search may return, as a set of idle masks' bits. */
+enum reach {
+	REACH_DOMAIN,
+	REACH_ALL,
+};
+
+static __always_inline const volatile struct idle_cpu *idle_cpu_of(s32 cpu)
 {
-	leave_queue(t);
-	rebase_vtime(t, node_queue(cpu, queue_kind_of(t)));
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL,
-			   slice_of_sleeper(t->tier, t->avg_runtime_ns, knobs.slice_ns),
-			   enq_flags | SCX_ENQ_IMMED);
+	return &idle_cpus[cpu & (MAX_CPUS - 1)];
+}
+
+static __always_inline struct idle_mask *idle_mask_of(u32 llc)
+{
+	return &idle_masks[llc & (MAX_LLCS - 1)];
+}
+
+static __always_inline bool has_idle_bit(s32 cpu)
+{
+	return idle_cpu_of(cpu)->llc < MAX_LLCS;
+}
+
+static __always_inline u64 *idle_word_of(s32 cpu)
+{
+	const volatile struct idle_cpu *place = idle_cpu_of(cpu);
+
+	return &idle_mask_of(place->llc)->words[(place->bit >> 6) & (LLC_WORDS - 1)];
+}
+
+static __always_inline u64 idle_bit_of(s32 cpu)
+{
+	return 1ULL << (idle_cpu_of(cpu)->bit & 63);
+}
+
+/* Writing a shared line only when it changes keeps it in the caches of those who read it. */
+static __always_inline void mark_idle(s32 cpu)
+{
+	u64 *word = idle_word_of(cpu);
+
+	if (has_idle_bit(cpu) && cpu_ctx_of(cpu)->online && !(*word & idle_bit_of(cpu)))
+		__sync_fetch_and_or(word, idle_bit_of(cpu));
+}
+
+/* Whether the CPU was idle, and now belongs to the caller. */
+static __always_inline bool claim_idle(s32 cpu)
+{
+	u64 *word = idle_word_of(cpu);
+	u64 bit = idle_bit_of(cpu);
+
+	return has_idle_bit(cpu) && (*word & bit) && (__sync_fetch_and_and(word, ~bit) & bit);
+}
+
+static __always_inline bool is_selector_on(void)
+{
+	return settings.idle_selector || settings.has_domain;
+}
+
+/* Whether somebody waits whom this CPU, about to idle, could run. */
+static __always_inline bool has_waiters(s32 cpu)
+{
+	return nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)) ||
+	       nr_queued(node_queue(cpu, QUEUE_BATCH));
 }
 
 /*
- * How strongly a wake-up asks for a CPU. Any wake-up may interrupt batch work, since something
- * outside is waiting, but a batch task only while it has had less than its share.
+ * A waker that saw no idle CPU counts its task as queued before it inserts it; so either it sees the
+ * bit, or this sees the task.
  */
-static __always_inline u32 wake_rank(const struct task_ctx *t)
+static __always_inline void note_idle(s32 cpu, bool idle)
 {
-	if (t->tier != TIER_BATCH)
-		return t->tier;
-	return vtime_diff(t->vtime, queue_state_of(t->queue)->clock) <= 0 ? TIER_INTERACTIVE :
-									    TIER_BATCH;
+	if (!idle) {
+		claim_idle(cpu);
+		return;
+	}
+	mark_idle(cpu);
+	if (has_waiters(cpu) && bpf_ksym_exists(scx_bpf_kick_cpu___optional))
+		scx_bpf_kick_cpu___optional(cpu, SCX_KICK_IDLE);
 }
 
-static __always_inline bool may_preempt(const struct cpu_ctx *c, u32 rank, u64 now)
+static __always_inline u64 reach_word(u32 llc, u32 word, enum reach reach)
 {
-	return c->tier < rank && now >= c->protected_until;
+	if (reach == REACH_ALL || !settings.has_domain)
+		return ~0ULL;
+	return settings.domain[llc & (MAX_LLCS - 1)][word & (LLC_WORDS - 1)];
 }
 
-static __always_inline bool is_better_victim(const struct cpu_ctx *a, const struct cpu_ctx *b)
+static __always_inline bool is_in_domain(s32 cpu)
 {
-	if (a->tier != b->tier)
-		return a->tier < b->tier;
-	return vtime_diff(a->started_ns, b->started_ns) < 0;
+	const volatile struct idle_cpu *place = idle_cpu_of(cpu);
+
+	return !has_idle_bit(cpu) ||
+	       (reach_word(place->llc, place->bit >> 6, REACH_DOMAIN) & idle_bit_of(cpu));
 }
 
-/* The allowed CPU nearby whose current task matters least and has run longest; negative if none. */
-static __always_inline s32 pick_victim(const struct task_struct *p, const struct task_ctx *t,
-				       s32 prev_cpu, u64 now)
+/* Takes the lowest of @candidates that is still idle. Negative if none is. */
+static __always_inline s32 claim_first(u32 llc, u32 word, u64 candidates)
 {
-	u32 rank = wake_rank(t);
-	s32 best = -1;
+	u64 *mask = &idle_mask_of(llc)->words[word & (LLC_WORDS - 1)];
 	u32 i;
 
-	bpf_for(i, 0, VICTIM_WINDOW) {
-		u32 cpu = (u32)prev_cpu + i;
-		struct cpu_ctx *c;
+	for (i = 0; i < CLAIM_TRIES && candidates; i++) {
+		u64 bit = candidates & -candidates;
 
-		if (i >= limits.nr_cpu_ids)
-			break;
-		if (cpu >= limits.nr_cpu_ids)
-			cpu -= limits.nr_cpu_ids;
-		c = cpu_ctx_of(cpu);
-		if (!may_preempt(c, rank, now))
+		if (__sync_fetch_and_and(mask, ~bit) & bit)
+			return idle_llcs[llc & (MAX_LLCS - 1)]
+				.cpus[(word * 64 + top_bit(bit)) & (LLC_CPUS - 1)];
+		candidates &= ~bit;
+	}
+	return -1;
+}
+
+/* One cache: whole cores before single siblings. */
+static __always_inline s32 claim_in_llc(u32 llc, enum reach reach)
+{
+	struct idle_mask *mask = idle_mask_of(llc);
+	u64 idle[LLC_WORDS], cores;
+	s32 cpu;
+	u32 w;
+
+	for (w = 0; w < LLC_WORDS; w++) {
+		u64 all = mask->words[w];
+		const volatile struct idle_llc *l = &idle_llcs[llc & (MAX_LLCS - 1)];
+
+		idle[w] = all & reach_word(llc, w, reach);
+		if (!idle[w])
 			continue;
-		if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
-			continue;
-		if (best < 0 || is_better_victim(c, cpu_ctx_of(best)))
-			best = cpu;
+		cores = idle_cores(all, l->single[w], l->pair[w]) & idle[w];
+		cpu = claim_first(llc, w, cores);
+		if (cpu >= 0)
+			return cpu;
 	}
-	return best;
+	for (w = 0; w < LLC_WORDS; w++) {
+		cpu = claim_first(llc, w, idle[w]);
+		if (cpu >= 0)
+			return cpu;
+	}
+	return -1;
 }
+
+/* How a search treats the second-level cache around the CPU that the task ran on last. */
+enum closeness {
+	CLOSE_OFF,
+	CLOSE_WEAK,
+	CLOSE_STRONG,
+};
 
 /*
- * Until the victim switches, other wakers see it as taken by the most urgent tier and look
- * elsewhere. Its own next running() puts the truth back.
+ * The cache that the task ran in last. In turn: its own CPU if the whole core is idle, a core sharing
+ * the second-level cache, any core, its own CPU, a CPU sharing the second-level cache, any CPU. Strong
+ * closeness exhausts the second-level cache first.
  */
-static __always_inline void claim_victim(s32 cpu)
+static __always_inline s32 claim_near(s32 prev, enum reach reach, enum closeness close)
 {
-	cpu_ctx_of(cpu)->tier = TIER_LAT_CRITICAL;
-}
-
-/* A short-running waker that says it is about to sleep hands its CPU over without a preemption. */
-static __always_inline bool waker_hands_over(const struct task_struct *p, u64 wake_flags, s32 cpu)
-{
-	u32 tier = cpu_ctx_of(cpu)->tier;
-
-	if (!(wake_flags & SCX_WAKE_SYNC) || tier == TIER_BATCH || tier >= NR_TIERS)
-		return false;
-	if (nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE)))
-		return false;
-	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
-}
-
-/* Into the CPU's own queue, from where others may take it if the CPU does not come free. */
-static __always_inline void queue_for_cpu(struct task_struct *p, struct task_ctx *t, s32 cpu,
-					  u64 now)
-{
-	queue_insert(p, t, cpu_queue(cpu, QUEUE_INTERACTIVE),
-		     slice_of_sleeper(t->tier, t->avg_runtime_ns, knobs.slice_ns), 0, now);
-	if (p->nr_cpus_allowed > 1)
-		mark_stealable(t);
-}
-
-/*
- * Onto a CPU found idle and claimed. A realtime task may still come first; where the kernel does not
- * give back what is in the local queue then, the CPU's own queue is the safe place.
- */
-static __always_inline void place_on_claimed(struct task_struct *p, struct task_ctx *t, s32 cpu,
-					     u64 now)
-{
-	if (drains_from_idle)
-		place_local(p, t, cpu, 0);
-	else
-		queue_for_cpu(p, t, cpu, now);
-	count(CNT_IDLE_PLACEMENTS);
-}
-
-static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t, s32 prev_cpu,
-				      u64 wake_flags)
-{
-	s32 this_cpu = bpf_get_smp_processor_id();
-	bool is_idle = false;
-	u64 now = scx_bpf_now();
-	s32 cpu, victim;
-
-	/* The kernel takes the word of any waker; ours counts only if the CPU really comes free. */
-	if (!waker_hands_over(p, wake_flags, this_cpu))
-		wake_flags &= ~(u64)SCX_WAKE_SYNC;
-	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
-	if (is_idle && !(cpu == this_cpu && (wake_flags & SCX_WAKE_SYNC))) {
-		place_on_claimed(p, t, cpu, now);
-		return cpu;
-	}
-	if (wake_flags & SCX_WAKE_SYNC) {
-		queue_for_cpu(p, t, this_cpu, now);
-		return this_cpu;
-	}
-	if (!(wake_flags & SCX_WAKE_TTWU))
-		return cpu;
-	victim = pick_victim(p, t, prev_cpu, now);
-	if (victim < 0)
-		return cpu;
-	claim_victim(victim);
-	place_local(p, t, victim, SCX_ENQ_PREEMPT);
-	count(CNT_KICKS_HARD);
-	return victim;
-}
-
-/* The wake-up of a task that can only run here never passed through select_cpu(). */
-static __always_inline bool place_pinned_wakeup(struct task_struct *p, struct task_ctx *t, s32 cpu,
-						u64 now)
-{
-	if (scx_bpf_test_and_clear_cpu_idle(cpu)) {
-		place_on_claimed(p, t, cpu, now);
-		return true;
-	}
-	if (!may_preempt(cpu_ctx_of(cpu), wake_rank(t), now))
-		return false;
-	claim_victim(cpu);
-	place_local(p, t, cpu, SCX_ENQ_PREEMPT);
-	count(CNT_KICKS_HARD);
-	return true;
-}
-
-/*
- * Work that lost its CPU without a wake-up goes straight to an idle one. A task that may not migrate
- * just now is left alone: another CPU's local queue would refuse it.
- */
-static __always_inline bool place_on_idle(struct task_struct *p, struct task_ctx *t)
-{
+	const volatile struct idle_cpu *place = idle_cpu_of(prev);
+	u32 llc = place->llc & (MAX_LLCS - 1);
+	u32 w = (place->bit >> 6) & (LLC_WORDS - 1);
+	const volatile struct idle_llc *l = &idle_llcs[llc];
+	struct idle_mask *mask = idle_mask_of(llc);
+	u64 bit = idle_bit_of(prev);
+	u64 all = mask->words[w];
+	u64 idle = all & reach_word(llc, w, reach);
+	u64 cores, near;
 	s32 cpu;
 
-	if (p->nr_cpus_allowed == 1 || cannot_migrate(p) || !bpf_ksym_exists(scx_bpf_pick_idle_cpu))
-		return false;
-	cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
-	if (cpu < 0)
-		return false;
-	rebase_vtime(t, node_queue(cpu, queue_kind_of(t)));
-	clamp_vtime(t);
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, SLICE_UNDECIDED_NS, SCX_ENQ_IMMED);
-	count(CNT_KICKS_SOFT);
-	return true;
+	if (!idle)
+		return w || mask->words[1] ? claim_in_llc(llc, reach) : -1;
+	cores = idle_cores(all, l->single[w], l->pair[w]);
+	if ((idle & bit) && (cores & core_bit(bit, l->pair[w])) && claim_idle(prev))
+		return prev;
+	near = close == CLOSE_OFF ? 0 : place->l2_mask & ~bit;
+	cpu = claim_first(llc, w, cores & idle & near);
+	if (cpu < 0 && close == CLOSE_STRONG) {
+		if ((idle & bit) && claim_idle(prev))
+			return prev;
+		cpu = claim_first(llc, w, idle & near);
+	}
+	if (cpu >= 0) {
+		count(CNT_L2_PLACEMENTS);
+		return cpu;
+	}
+	cpu = claim_first(llc, w, cores & idle);
+	if (cpu >= 0)
+		return cpu;
+	if ((idle & bit) && claim_idle(prev))
+		return prev;
+	cpu = claim_first(llc, w, idle & near);
+	if (cpu >= 0) {
+		count(CNT_L2_PLACEMENTS);
+		return cpu;
+	}
+	return claim_in_llc(llc, reach);
+}
+
+/* Whether the second-level cache around @cpu has an idle CPU, itself included. */
+static __always_inline bool has_idle_near(s32 cpu)
+{
+	return has_idle_bit(cpu) && (*idle_word_of(cpu) & idle_cpu_of(cpu)->l2_mask);
+}
+
+/* Caches of the same node first. */
+static __noinline s32 claim_elsewhere(u32 home, u32 reach)
+{
+	u32 node = idle_llcs[home & (MAX_LLCS - 1)].node;
+	u32 i;
+
+	bpf_for(i, 0, 2 * limits.nr_llcs) {
+		bool is_far = i >= limits.nr_llcs;
+		u32 llc = is_far ? i - limits.nr_llcs : i;
+		s32 cpu;
+
+		if (llc == home || (idle_llcs[llc & (MAX_LLCS - 1)].node != node) != is_far)
+			continue;
+		cpu = claim_in_llc(llc, reach);
+		if (cpu >= 0)
+			return cpu;
+	}
+	return -1;
+}
+
+static __always_inline s32 claim_within(s32 prev, enum reach reach, enum closeness close)
+{
+	s32 cpu = claim_near(prev, reach, close);
+
+	if (cpu < 0 && limits.nr_llcs > 1)
+		cpu = claim_elsewhere(idle_cpu_of(prev)->llc, reach);
+	return cpu;
+}
+
+/* Latency-critical work and the kernel's threads take whatever is fastest. */
+static __always_inline enum closeness closeness_of(const struct task_struct *p,
+						   const struct task_ctx *t)
+{
+	if (t->tier == TIER_LAT_CRITICAL || p->flags & PF_KTHREAD)
+		return CLOSE_OFF;
+	return knobs.affinity_mode >= CLOSE_STRONG ? CLOSE_STRONG : knobs.affinity_mode;
+}
+
+/* For a task that may run anywhere: the primary domain until it is saturated, then the rest. */
+static __noinline s32 claim_for(struct task_struct *p, struct task_ctx *t, s32 prev)
+{
+	enum closeness close;
+	s32 cpu;
+
+	if (!t || !has_idle_bit(prev))
+		return -1;
+	close = closeness_of(p, t);
+	cpu = claim_within(prev, REACH_DOMAIN, close);
+	if (cpu >= 0 || !settings.has_domain)
+		return cpu;
+	cpu = claim_within(prev, REACH_ALL, close);
+	if (cpu >= 0)
+		count(CNT_DOMAIN_SPILLS);
+	return cpu;
+}
+
+/* Whether the domain has room again for what spilled out of it. */
+static __noinline bool has_idle_in_domain(void)
+{
+	u32 llc;
+
+	bpf_for(llc, 0, limits.nr_llcs) {
+		struct idle_mask *mask = idle_mask_of(llc);
+
+		if ((mask->words[0] & reach_word(llc, 0, REACH_DOMAIN)) ||
+		    (mask->words[1] & reach_word(llc, 1, REACH_DOMAIN)))
+			return true;
+	}
+	return false;
+}
+
+static __always_inline bool should_return_to_domain(s32 cpu)
+{
+	return settings.has_domain && !is_in_domain(cpu) && has_idle_in_domain();
 }
 
 #endif /* __PANDEMONIUM_IDLE_BPF_H */

@@ -7,8 +7,16 @@
 #define __PANDEMONIUM_INTF_H
 
 /* Array bounds must be powers of two: indices are masked for the verifier. */
-#define MAX_CPUS  1024
-#define MAX_NODES 64
+#define MAX_CPUS     1024
+#define MAX_NODES    64
+#define MAX_PATTERNS 64
+#define MAX_PROFILES 512
+
+/* Idle masks: one per last-level cache of up to 128 CPUs, in two words. */
+#define MAX_LLCS  64
+#define LLC_WORDS 2
+#define LLC_CPUS  128
+#define NO_LLC	  0xffff
 
 /* Log-linear histogram: eight buckets an octave, counted in units of 256 ns. */
 #define HIST_UNIT_SHIFT 8
@@ -41,14 +49,66 @@ struct knobs {
 	u64 sojourn_thresh_ns;
 };
 
+/* A task name: every set bit of @mask has to agree with @text. */
+struct pattern {
+	u64 text[COMM_LEN / 8];
+	u64 mask[COMM_LEN / 8];
+};
+
+/* Written by the daemon while the scheduler runs, when somebody changed something. */
+struct settings {
+	/* Changes with every write of @patterns. */
+	u64 generation;
+	u64 idle_selector;
+	u64 local_kthreads;
+	s64 slice_lag_ns;
+	u64 has_domain;
+	u64 nr_patterns;
+	u64 domain[MAX_LLCS][LLC_WORDS];
+	struct pattern patterns[MAX_PATTERNS];
+};
+
+/* Where a CPU is found in the idle masks. */
+struct idle_cpu {
+	/* CPUs that share its second-level cache, among those of its own word. */
+	u64 l2_mask;
+	u16 llc;
+	u16 bit;
+};
+
+struct idle_llc {
+	/* CPUs that are alone on their core, and the first of each pair of siblings. */
+	u64 single[LLC_WORDS];
+	u64 pair[LLC_WORDS];
+	u32 node;
+	u16 cpus[LLC_CPUS];
+};
+
+/* What a task of this name is expected to be; the daemon writes it, a new task starts from it. */
+struct prediction {
+	u64 avg_runtime_ns;
+	u64 runtime_dev_ns;
+	u32 wakeup_freq;
+	u32 csw_rate;
+	u32 tier;
+	u32 unused;
+};
+
 /* Fixed at load: core-count formulas and topology. policy::Limits says what each means. */
 struct limits {
 	u64 overflow_rescue_ns;
 	u64 starvation_rescue_ns;
+	u64 vtime_ceiling_ns;
+	u64 longrun_ns;
+	u64 burst_window_ns;
+	u32 burst_wakeups;
 	u32 deficit_budget;
+	u32 longrun_budget;
+	u32 interactive_max;
 	u32 placement_depth;
 	u32 nr_cpu_ids;
 	u32 nr_nodes;
+	u32 nr_llcs;
 };
 
 enum counter {
@@ -68,6 +128,16 @@ enum counter {
 	CNT_STEALS,
 	CNT_DRAINED,
 	CNT_OBSERVATIONS_LOST,
+	CNT_WARM_STARTS,
+	CNT_BOOSTS,
+	CNT_BOOSTS_SPENT,
+	CNT_BURSTS_CUSUM,
+	CNT_BURSTS_WAKEUPS,
+	CNT_GUARDED,
+	CNT_DOMAIN_SPILLS,
+	CNT_LOCAL_KTHREADS,
+	CNT_L2_PLACEMENTS,
+	CNT_STRONG_WAITS,
 	NR_COUNTERS,
 };
 

@@ -25,10 +25,15 @@
 #include "formulas.h"
 #include "maps.bpf.h"
 #include "observe.bpf.h"
+#include "identity.bpf.h"
+#include "groups.bpf.h"
 #include "queues.bpf.h"
+#include "load.bpf.h"
+#include "context.bpf.h"
 #include "classify.bpf.h"
 #include "slices.bpf.h"
 #include "idle.bpf.h"
+#include "place.bpf.h"
 #include "rescue.bpf.h"
 #include "dispatch.bpf.h"
 
@@ -47,6 +52,7 @@ void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
 	bool wakeup = (enq_flags & (SCX_ENQ_WAKEUP | SCX_ENQ_REENQ)) == SCX_ENQ_WAKEUP;
 	s32 cpu = scx_bpf_task_cpu(p);
 	u64 now = scx_bpf_now();
+	enum queue_kind kind;
 	bool restricted;
 	u32 queue;
 
@@ -55,6 +61,7 @@ void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	count(wakeup ? CNT_WAKEUPS : CNT_REQUEUES);
+	sample_enqueue_rate(now);
 	if (enq_flags & SCX_ENQ_REENQ)
 		count(CNT_DRAINED);
 
@@ -64,9 +71,19 @@ void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
 	if (wakeup && (p->nr_cpus_allowed == 1 || !__COMPAT_is_enq_cpu_selected(enq_flags)) &&
 	    place_pinned_wakeup(p, t, cpu, now))
 		return;
-	if (place_on_idle(p, t))
+	if (place_on_idle(p, t, cpu))
 		return;
-	queue = restricted ? cpu_queue(cpu, queue_kind_of(t)) : node_queue(cpu, queue_kind_of(t));
+	/* It left its CPU for the domain, which filled up meanwhile; nobody would look for it elsewhere. */
+	if (enq_flags & SCX_ENQ_LAST) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE_UNDECIDED_NS, enq_flags);
+		return;
+	}
+	kind = queue_kind_of(t);
+	queue = restricted ? cpu_queue(cpu, kind) : node_queue(cpu, kind);
+	if (kind == QUEUE_INTERACTIVE && is_crowded_out(t, queue)) {
+		queue += QUEUE_BATCH;
+		count(CNT_GUARDED);
+	}
 	queue_insert(p, t, queue, SLICE_UNDECIDED_NS, enq_flags, now);
 	if (!restricted)
 		count(CNT_SHARED);
@@ -84,6 +101,8 @@ void BPF_STRUCT_OPS(pandemonium_runnable, struct task_struct *p, u64 enq_flags)
 	struct task_ctx *t = task_ctx_of(p);
 	u64 now, credit;
 
+	if (enq_flags & SCX_ENQ_WAKEUP)
+		count_wakeup();
 	/* Migrations and attribute changes come here too; only a wake-up tells of behaviour. */
 	if (!t || !(enq_flags & SCX_ENQ_WAKEUP))
 		return;
@@ -92,8 +111,10 @@ void BPF_STRUCT_OPS(pandemonium_runnable, struct task_struct *p, u64 enq_flags)
 		count_sleep(time_delta(now, t->slept_ns));
 	classify_wake(p, t, now);
 	credit = wake_credit_ns(t->wakeup_freq >> RATE_FRACTION_BITS, knobs.lag_scale,
-				queued_per_cpu(t->queue));
-	t->vtime = vtime_clamp(t->vtime, queue_state_of(t->queue)->clock, credit, VTIME_CEILING_NS);
+				queued_per_cpu(t->queue)) +
+		 settings.slice_lag_ns;
+	t->vtime = vtime_clamp(t->vtime, queue_state_of(t->queue)->clock, credit,
+			       limits.vtime_ceiling_ns);
 	t->woken_ns = now;
 	observe_wake(p, t);
 }
@@ -117,13 +138,19 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	t->last_cpu = cpu;
 	t->started_ns = now;
 	c->started_ns = now;
+	c->expected_end = now + t->avg_runtime_ns;
 	c->tier = t->tier;
-	if (t->tier != TIER_BATCH) {
+	if (!(t->queue & QUEUE_BATCH)) {
 		c->since_batch++;
-	} else if (c->since_batch >= limits.deficit_budget) {
-		c->protected_until = now + knobs.preempt_thresh_ns;
+	} else {
+		/* Crowded out, it is as good a victim as any batch task. */
+		c->tier = TIER_BATCH;
+		if (c->since_batch >= deficit_budget(cpu, now))
+			c->protected_until = now + knobs.preempt_thresh_ns;
 	}
-	scx_bpf_task_set_slice(p, task_slice(p, t, cpu));
+	if (t->tier == TIER_BATCH)
+		join_group(p, t);
+	scx_bpf_task_set_slice(p, task_slice(p, t, cpu, now));
 }
 
 void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)
@@ -138,14 +165,21 @@ void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)
 	ran = time_delta(scx_bpf_now(), t->started_ns);
 	delta = service_vtime(p, t, ran);
 	t->awake_run_ns += ran;
+	if (t->is_compositor)
+		t->boost_ns = boost_spend(t->boost_ns, ran);
 	t->vtime += delta;
-	if (t->tier == TIER_BATCH) {
-		advance_clock_by_service(t, delta);
-		if (ran >= BATCH_TURN_NS)
-			c->since_batch = 0;
+	if (t->queue & QUEUE_BATCH) {
+		advance_clock_by_service(t, delta, ran);
+		note_batch_run(c, ran);
 	}
-	if (runnable)
-		demote_if_cpu_bound(p, t);
+	if (!runnable)
+		return;
+	/* A program that never slept since it started has not been looked at under its own name. */
+	if (!t->wakes && t->age < AGE_CLASSIFIED)
+		look_at(p, t);
+	demote_if_cpu_bound(p, t, t->awake_run_ns, t->boost_ns);
+	if (t->tier == TIER_BATCH)
+		join_group(p, t);
 }
 
 void BPF_STRUCT_OPS(pandemonium_quiescent, struct task_struct *p, u64 deq_flags)
@@ -155,6 +189,7 @@ void BPF_STRUCT_OPS(pandemonium_quiescent, struct task_struct *p, u64 deq_flags)
 	if (!t)
 		return;
 	leave_queue(t);
+	leave_group(t);
 	if (!(deq_flags & SCX_DEQ_SLEEP))
 		return;
 	classify_sleep(p, t);
@@ -165,16 +200,20 @@ void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
 {
 	struct task_ctx *t = task_ctx_of(p);
 	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_ctx *c = cpu_ctx_of(cpu);
 	u64 now = scx_bpf_now();
+	u64 ran;
 
 	if (!t)
 		return;
+	notice_suspend(now);
 	last_tick_ns = now;
-	if (t->tier != TIER_BATCH &&
-	    t->awake_run_ns + time_delta(now, t->started_ns) > knobs.cpu_bound_thresh_ns) {
-		t->tier = floor_tier(p, TIER_BATCH);
-		cpu_ctx_of(cpu)->tier = t->tier;
-	}
+	sample_wakeup_rate(c, now);
+	sample_score(t->lat_cri);
+	ran = time_delta(now, t->started_ns);
+	demote_if_cpu_bound(p, t, t->awake_run_ns + ran, boost_spend(t->boost_ns, ran));
+	if (t->tier == TIER_BATCH)
+		c->tier = TIER_BATCH;
 	if (!tick_should_preempt(t, cpu, now))
 		return;
 	scx_bpf_task_set_slice(p, 0);
@@ -201,8 +240,14 @@ int BPF_PROG(drain_on_switch, bool preempt, struct task_struct *prev, struct tas
 	return 0;
 }
 
+void BPF_STRUCT_OPS(pandemonium_update_idle, s32 cpu, bool idle)
+{
+	note_idle(cpu, idle);
+}
+
 void BPF_STRUCT_OPS(pandemonium_cpu_online, s32 cpu)
 {
+	cpu_ctx_of(cpu)->online = true;
 	__sync_fetch_and_add(&nr_online, 1);
 }
 
@@ -222,6 +267,8 @@ void BPF_STRUCT_OPS(pandemonium_cpu_offline, s32 cpu)
 {
 	__sync_fetch_and_sub(&nr_online, 1);
 	cpu_ctx_of(cpu)->tier = NR_TIERS;
+	cpu_ctx_of(cpu)->online = false;
+	claim_idle(cpu);
 	flush_to_global(cpu_queue(cpu, QUEUE_INTERACTIVE));
 	flush_to_global(cpu_queue(cpu, QUEUE_BATCH));
 }
@@ -250,14 +297,18 @@ void BPF_STRUCT_OPS(pandemonium_enable, struct task_struct *p)
 	t->vtime = queue_state_of(t->queue)->clock - BATCH_CREDIT_NS;
 	t->last_cpu = cpu;
 	t->last_csw = context_switches(p);
+	t->boost_ns = BOOST_CREDIT_MAX_NS;
+	look_at(p, t);
 }
 
 void BPF_STRUCT_OPS(pandemonium_disable, struct task_struct *p)
 {
 	struct task_ctx *t = task_ctx_of(p);
 
-	if (t)
-		leave_queue(t);
+	if (!t)
+		return;
+	leave_queue(t);
+	leave_group(t);
 }
 
 void BPF_STRUCT_OPS(pandemonium_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
@@ -278,18 +329,21 @@ static s32 create_queue_pair(u32 queue)
 s32 BPF_STRUCT_OPS_SLEEPABLE(pandemonium_init)
 {
 	const struct cpumask *online = scx_bpf_get_online_cpumask();
-	s32 err;
+	s32 err = 0;
 	u32 i;
 
 	nr_online = bpf_cpumask_weight(online);
-	scx_bpf_put_cpumask(online);
 
 	bpf_for(i, 0, limits.nr_cpu_ids) {
 		cpu_ctx_of(i)->tier = NR_TIERS;
+		cpu_ctx_of(i)->online = bpf_cpumask_test_cpu(i, online);
 		err = create_queue_pair(cpu_queue(i, QUEUE_INTERACTIVE));
 		if (err)
-			return err;
+			break;
 	}
+	scx_bpf_put_cpumask(online);
+	if (err)
+		return err;
 	bpf_for(i, 0, limits.nr_nodes) {
 		err = create_queue_pair(queue_of_node(i, QUEUE_INTERACTIVE));
 		if (err)
@@ -355,6 +409,7 @@ SCX_OPS_DEFINE(pandemonium,
 	       .stopping      = (void *)pandemonium_stopping,
 	       .quiescent     = (void *)pandemonium_quiescent,
 	       .tick          = (void *)pandemonium_tick,
+	       .update_idle   = (void *)pandemonium_update_idle,
 	       .cpu_release   = (void *)pandemonium_cpu_release,
 	       .cpu_online    = (void *)pandemonium_cpu_online,
 	       .cpu_offline   = (void *)pandemonium_cpu_offline,

@@ -11,8 +11,12 @@
 /* Daemon writes (memory-mapped, at any time), scheduler reads. */
 volatile struct knobs knobs SEC(".data.knobs");
 
+volatile struct settings settings SEC(".data.settings");
+
 /* Daemon writes before load, nobody afterwards. */
 const volatile struct limits limits;
+const volatile struct idle_cpu idle_cpus[MAX_CPUS];
+const volatile struct idle_llc idle_llcs[MAX_LLCS];
 /* Whether a local queue is drained when a higher class takes its CPU, also from idle. */
 const volatile bool drains_from_idle;
 const volatile u16 cpu_node[MAX_CPUS];
@@ -29,6 +33,19 @@ u32 nr_online SEC(".data.state");
 u32 prologue_depth SEC(".data.state");
 /* The last tick of any CPU writes, the daemon reads: userspace cannot ask for this clock. */
 u64 last_tick_ns SEC(".data.tick");
+/*
+ * Ticks and enqueues write, everybody reads.
+ * @resumed_ns is the end of the last suspend; nothing waited before it.
+ * @score_average has eight bits of fraction.
+ */
+struct load_state {
+	u64 burst_until;
+	u64 window_start;
+	u64 window_wakeups;
+	u64 score_average;
+	u64 resumed_ns;
+} load_state SEC(".data.load");
+
 /* Tasks in per-CPU queues that another CPU could take; a hint, so that idle CPUs skip the search. */
 s32 nr_stealable SEC(".data.state");
 
@@ -36,6 +53,7 @@ s32 nr_stealable SEC(".data.state");
  * One per dispatch queue, indexed by its id. Whoever inserts or takes a task updates it.
  * @clock is the latest virtual time that started running from this queue.
  * @served_ns is when a task was last taken from it, or came into it while it was empty.
+ * @filled_ns is when it was last empty.
  * @scan_after is when the starvation rescue next looks at its single tasks.
  * @pending counts its tasks; see nr_queued().
  * @stealable counts those of them that other CPUs may take.
@@ -44,6 +62,7 @@ s32 nr_stealable SEC(".data.state");
 struct queue_state {
 	u64 clock;
 	u64 served_ns;
+	u64 filled_ns;
 	u64 scan_after;
 	s64 pending;
 	s32 stealable;
@@ -53,20 +72,37 @@ struct queue_state {
 #define NR_QUEUES (2 * (MAX_CPUS + MAX_NODES))
 struct queue_state queues[NR_QUEUES];
 
+/* A CPU writes its own bit, whoever selects it clears it; see idle.bpf.h. */
+struct idle_mask {
+	u64 words[LLC_WORDS];
+} __attribute__((aligned(CACHE_LINE)));
+
+struct idle_mask idle_masks[MAX_LLCS];
+
 /* One per CPU, written by that CPU; wakers elsewhere read it to choose whom to preempt. */
 struct cpu_ctx {
 	u64 started_ns;
 	/* No wake-up preempts before this time: batch work whose turn is overdue may progress. */
 	u64 protected_until;
+	/* When what runs now usually is done. */
+	u64 expected_end;
 	/* Tier of what runs now; NR_TIERS while it is idle or a higher class has the CPU. */
 	u32 tier;
-	/* Runs of higher tiers since batch work last got a fair turn here. */
+	/* Runs from elsewhere since the batch queues last got a fair turn here, and what they got of it. */
 	u32 since_batch;
+	u32 batch_ran_ns;
 	bool own_batch_last;
 	/* In cpu_release(), whose nested enqueue() adds a second prologue. */
 	bool releasing;
+	bool online;
 	u32 help_cursor;
 	u32 node_cursor;
+	/* Events that this CPU caused, and how far they went into the load estimate. */
+	u32 enqueues;
+	u32 wakeups;
+	u32 wakeups_gathered;
+	u64 sampled_ns;
+	struct cusum enqueue_rate;
 } __attribute__((aligned(CACHE_LINE)));
 
 struct cpu_ctx cpus[MAX_CPUS];
@@ -96,6 +132,17 @@ struct task_ctx {
 	u8 tier;
 	bool queued;
 	bool stealable;
+	bool is_compositor;
+	/* The last wake-up came from an interrupt, not from another task. */
+	bool is_external;
+	bool is_rescued;
+	/* Its control group while it counts there, and as how much. */
+	u32 group;
+	u32 group_load;
+	/* What is left of a compositor's budget; may be overdrawn. */
+	s64 boost_ns;
+	u64 seen_settings;
+	u64 name[COMM_LEN / 8];
 };
 
 struct {

@@ -19,6 +19,8 @@ enum queue_kind {
 };
 
 #define NODE_QUEUES (2 * MAX_CPUS)
+/* Interactive tasks tied to one CPU; the node's queue has a limit by the number of CPUs. */
+#define QUEUED_PER_CPU_MAX 4
 
 static __always_inline u32 cpu_queue(s32 cpu, enum queue_kind kind)
 {
@@ -58,10 +60,16 @@ static __always_inline u64 queued_per_cpu(u32 queue)
 				     nr_queued(queue) / (nr_online ? nr_online : 1);
 }
 
+/* While the machine was suspended nothing waited. */
+static __always_inline u64 wait_start(u64 since)
+{
+	return time_after(load_state.resumed_ns, since) ? load_state.resumed_ns : since;
+}
+
 /* Time since the queue was last served, or since work came into it while it was empty. */
 static __always_inline u64 queue_wait_ns(u32 queue, u64 now)
 {
-	return nr_queued(queue) ? time_delta(now, queue_state_of(queue)->served_ns) : 0;
+	return nr_queued(queue) ? time_delta(now, wait_start(queue_state_of(queue)->served_ns)) : 0;
 }
 
 static __always_inline bool waits_longer(u32 queue, u64 now, u64 thresh_ns)
@@ -141,8 +149,10 @@ static __always_inline void join_queue(struct task_ctx *t, u32 queue, u64 now)
 
 	t->queued = true;
 	t->queued_ns = now;
-	if (__sync_fetch_and_add(&q->pending, 1) <= 0)
+	if (__sync_fetch_and_add(&q->pending, 1) <= 0) {
 		q->served_ns = now;
+		q->filled_ns = now;
+	}
 }
 
 /* An idle CPU elsewhere may take this task from the queue of a CPU. */
@@ -168,12 +178,26 @@ static __always_inline enum queue_kind queue_kind_of(const struct task_ctx *t)
 	return QUEUE_INTERACTIVE;
 }
 
+/*
+ * A crowd of tasks that do nothing but wake each other would make everything interactive, and nothing
+ * sooner. Only so many may queue as interactive, and half of that room is for those that something
+ * outside woke: a device or a timer.
+ */
+static __always_inline bool is_crowded_out(const struct task_ctx *t, u32 queue)
+{
+	u64 most = queue < NODE_QUEUES ? QUEUED_PER_CPU_MAX : limits.interactive_max;
+
+	if (!t->is_external)
+		most /= 2;
+	return nr_queued(queue) >= most && !is_boosted(t);
+}
+
 /* Sleeping buys interactive work some credit and batch work little; nobody falls far behind. */
 static __always_inline void clamp_vtime(struct task_ctx *t)
 {
 	u64 credit = t->queue & QUEUE_BATCH ? BATCH_CREDIT_NS : CREDIT_UNIT_NS * CREDIT_UNITS_MAX;
 
-	t->vtime = vtime_clamp(t->vtime, queue_state_of(t->queue)->clock, credit, VTIME_CEILING_NS);
+	t->vtime = vtime_clamp(t->vtime, queue_state_of(t->queue)->clock, credit, VTIME_SPAN_NS);
 }
 
 static __always_inline void queue_insert(struct task_struct *p, struct task_ctx *t, u32 queue,
@@ -192,30 +216,35 @@ static __always_inline void queue_insert(struct task_struct *p, struct task_ctx 
 }
 
 /* What running for @ran_ns costs the task in virtual time. */
-static __always_inline u64 service_vtime(const struct task_struct *p, const struct task_ctx *t,
+static __always_inline u64 service_vtime(struct task_struct *p, const struct task_ctx *t,
 					 u64 ran_ns)
 {
-	return vtime_delta(ran_ns < CHARGE_MAX_NS ? ran_ns : CHARGE_MAX_NS,
-			   tier_weight(p->scx.weight, t->tier));
+	return vtime_delta(ran_ns, tier_weight(p->scx.weight, t->tier), task_share(p, t));
 }
 
-static __always_inline void advance_clock(const struct task_ctx *t)
+/* A task rescued out of turn says nothing about how far the others are. */
+static __always_inline void advance_clock(struct task_ctx *t)
 {
 	struct queue_state *q = queue_state_of(t->queue);
 
-	q->clock = vtime_later(t->vtime, q->clock);
+	if (t->is_rescued)
+		t->is_rescued = false;
+	else
+		q->clock = vtime_later(t->vtime, q->clock);
 }
 
 /*
  * The clock of a batch queue also moves with the service its tasks get. Otherwise a stream of short
- * new tasks, each starting at the clock and gone before it could push it, would hold up the rest.
+ * new tasks, each starting at the clock and gone before it could push it, would hold up the rest. What
+ * little weight some task has must not hurry it: the others would lose the lead they are owed.
  */
-static __always_inline void advance_clock_by_service(const struct task_ctx *t, u64 delta)
+static __always_inline void advance_clock_by_service(const struct task_ctx *t, u64 delta,
+						     u64 ran_ns)
 {
 	struct queue_state *q = queue_state_of(t->queue);
 	u32 sharers = nr_queued(t->queue) + nr_online;
 
-	q->clock += delta / (sharers ? sharers : 1);
+	q->clock += (delta < ran_ns ? delta : ran_ns) / (sharers ? sharers : 1);
 }
 
 #endif /* __PANDEMONIUM_QUEUES_BPF_H */

@@ -16,6 +16,16 @@
 /* While a scan finds starved tasks, the next one comes sooner. */
 #define SCAN_AGAIN_NS (4 * NSEC_PER_MSEC_)
 
+/* A turn is some time of batch work, in one run or in many. */
+static __always_inline void note_batch_run(struct cpu_ctx *c, u64 ran_ns)
+{
+	c->batch_ran_ns += ran_ns < BATCH_TURN_NS ? ran_ns : BATCH_TURN_NS;
+	if (c->batch_ran_ns < BATCH_TURN_NS)
+		return;
+	c->batch_ran_ns = 0;
+	c->since_batch = 0;
+}
+
 /* Step 6. Batch work of the node and of this CPU alone take turns, so neither starves the other. */
 static __always_inline bool take_batch(s32 cpu, u64 now)
 {
@@ -113,9 +123,11 @@ static __noinline bool take_starved_task(u32 queue, s32 cpu, u64 now)
 		if (++looked > SCAN_DEPTH)
 			break;
 		t = task_ctx_of(p);
-		if (!t || time_delta(now, t->queued_ns) < TASK_WAIT_MAX_NS || !may_run_here(p, cpu))
+		if (!t || time_delta(now, wait_start(t->queued_ns)) < TASK_WAIT_MAX_NS ||
+		    !may_run_here(p, cpu))
 			continue;
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, SCX_ENQ_IMMED)) {
+			t->is_rescued = true;
 			found = true;
 			break;
 		}
@@ -164,7 +176,7 @@ static __always_inline bool rescue_overflow(s32 cpu, u64 now)
 /* Step 2. Deficit round robin: after so many runs of other tiers, one of batch. */
 static __always_inline bool force_batch(s32 cpu, u64 now)
 {
-	if (cpu_ctx_of(cpu)->since_batch < limits.deficit_budget || !take_batch(cpu, now))
+	if (cpu_ctx_of(cpu)->since_batch < deficit_budget(cpu, now) || !take_batch(cpu, now))
 		return false;
 	count(CNT_DEFICIT_FORCED);
 	return true;

@@ -8,20 +8,21 @@
 /* For work whose slice running() decides: anything that gets it onto a CPU. */
 #define SLICE_UNDECIDED_NS NSEC_PER_MSEC_
 
-static __always_inline u64 batch_slice(const struct task_struct *p, s32 cpu)
+static __always_inline u64 batch_slice(struct task_struct *p, const struct task_ctx *t, s32 cpu)
 {
 	u64 queued = nr_queued(node_queue(cpu, QUEUE_BATCH)) +
 		     nr_queued(cpu_queue(cpu, QUEUE_BATCH)) * nr_online;
 
-	return slice_of_batch(knobs.batch_slice_ns, p->scx.weight, queued, nr_online);
+	return slice_of_batch(knobs.batch_slice_ns, shared_weight(p->scx.weight, task_share(p, t)),
+			      queued, nr_online);
 }
 
-static __always_inline u64 task_slice(const struct task_struct *p, const struct task_ctx *t,
-				      s32 cpu)
+static __always_inline u64 task_slice(struct task_struct *p, const struct task_ctx *t, s32 cpu,
+				      u64 now)
 {
 	if (t->tier == TIER_BATCH)
-		return batch_slice(p, cpu);
-	return slice_of_sleeper(t->tier, t->avg_runtime_ns, knobs.slice_ns);
+		return batch_slice(p, t, cpu);
+	return slice_of_sleeper(t->tier, t->avg_runtime_ns, sleeper_slice_max(cpu, now));
 }
 
 static __always_inline bool interactive_waits(s32 cpu)
@@ -43,7 +44,7 @@ static __always_inline bool tick_should_preempt(const struct task_ctx *t, s32 cp
 
 	if (t->tier != TIER_BATCH || now < cpu_ctx_of(cpu)->protected_until)
 		return false;
-	if (on_cpu > knobs.preempt_thresh_ns && interactive_waits(cpu))
+	if (on_cpu > preempt_thresh(now) && interactive_waits(cpu))
 		return true;
 	return on_cpu > knobs.sojourn_thresh_ns && batch_overdue(cpu, now);
 }

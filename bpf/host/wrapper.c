@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Each inline formula as a function that other languages can call. */
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef uint8_t u8;
+typedef uint16_t u16;
 typedef uint32_t u32;
 typedef int32_t s32;
 typedef uint64_t u64;
@@ -41,9 +43,54 @@ u32 host_tier_weight(u32 weight, u32 tier)
 	return tier_weight(weight, tier);
 }
 
-u64 host_vtime_delta(u64 run_ns, u32 weight)
+u64 host_vtime_delta(u64 run_ns, u32 weight, u64 share)
 {
-	return vtime_delta(run_ns, weight);
+	return vtime_delta(run_ns, weight, share);
+}
+
+u64 host_shared_weight(u32 weight, u64 share)
+{
+	return shared_weight(weight, share);
+}
+
+u64 host_share_in_group(u64 share, u64 group_load, s64 load_inside)
+{
+	return share_in_group(share, group_load, load_inside);
+}
+
+s64 host_boost_refill(s64 credit_ns, u64 elapsed_ns)
+{
+	return boost_refill(credit_ns, elapsed_ns);
+}
+
+s64 host_boost_spend(s64 credit_ns, u64 ran_ns)
+{
+	return boost_spend(credit_ns, ran_ns);
+}
+
+bool host_cusum_step(struct cusum *c, u64 interval_ns)
+{
+	return cusum_step(c, interval_ns);
+}
+
+u64 host_moving_threshold(u64 average, u64 thresh_low, u64 thresh_high)
+{
+	return moving_threshold(average, thresh_low, thresh_high);
+}
+
+u64 host_moving_average(u64 old, u64 sample)
+{
+	return moving_average(old, sample);
+}
+
+u64 host_idle_cores(u64 idle, u64 single, u64 pair)
+{
+	return idle_cores(idle, single, pair);
+}
+
+u64 host_core_bit(u64 bit, u64 pair)
+{
+	return core_bit(bit, pair);
 }
 
 s64 host_vtime_diff(u64 a, u64 b)

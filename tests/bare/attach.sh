@@ -11,7 +11,7 @@ before=$(programs)
 start_daemon
 is_ours
 [ "$(programs)" -gt "$before" ]
-wait_for 100 grep -q '^d/s: [0-9]*.*\[[A-Z]*\]$' /tmp/daemon.log || fail "no telemetry"
+wait_for 100 grep -q '^d/s: [0-9]*.*\[[A-Z]*\]' /tmp/daemon.log || fail "no telemetry"
 still_ours attach
 stop_daemon
 # The kernel frees them a moment later.

@@ -28,9 +28,45 @@ unsafe extern "C" {
     #[link_name = "host_tier_weight"]
     pub safe fn tier_weight(weight: u32, tier: u32) -> u32;
 
-    /// Virtual time that a run costs.
+    /// Virtual time that a run costs a task of this weight and share.
     #[link_name = "host_vtime_delta"]
-    pub safe fn vtime_delta(run_ns: u64, weight: u32) -> u64;
+    pub safe fn vtime_delta(run_ns: u64, weight: u32, share: u64) -> u64;
+
+    /// Weight that a share leaves, at least 1.
+    #[link_name = "host_shared_weight"]
+    pub safe fn shared_weight(weight: u32, share: u64) -> u64;
+
+    /// What a control group leaves of a share.
+    #[link_name = "host_share_in_group"]
+    pub safe fn share_in_group(share: u64, group_load: u64, load_inside: i64) -> u64;
+
+    /// A compositor's budget after a pause.
+    #[link_name = "host_boost_refill"]
+    pub safe fn boost_refill(credit_ns: i64, elapsed_ns: u64) -> i64;
+
+    /// A compositor's budget after a run.
+    #[link_name = "host_boost_spend"]
+    pub safe fn boost_spend(credit_ns: i64, ran_ns: u64) -> i64;
+
+    /// One interval into the change-point detection; whether it trips.
+    #[link_name = "host_cusum_step"]
+    safe fn host_cusum_step(cusum: &mut Cusum, interval_ns: u64) -> bool;
+
+    /// Score from which a task is interactive, given the average score.
+    #[link_name = "host_moving_threshold"]
+    pub safe fn moving_threshold(average: u64, low: u64, high: u64) -> u64;
+
+    /// 3/4 old, 1/4 new.
+    #[link_name = "host_moving_average"]
+    pub safe fn moving_average(old: u64, sample: u64) -> u64;
+
+    /// One bit for each core whose CPUs are all idle.
+    #[link_name = "host_idle_cores"]
+    pub safe fn idle_cores(idle: u64, single: u64, pair: u64) -> u64;
+
+    /// The bit that stands for a CPU's core.
+    #[link_name = "host_core_bit"]
+    pub safe fn core_bit(bit: u64, pair: u64) -> u64;
 
     /// Signed distance of two wrapping virtual times.
     #[link_name = "host_vtime_diff"]
@@ -71,4 +107,21 @@ unsafe extern "C" {
     /// Class of a sleep, 0..=3.
     #[link_name = "host_sleep_bucket"]
     pub safe fn sleep_bucket(ns: u64) -> u32;
+}
+
+/// `struct cusum`: the usual interval, and how much too short the last ones were in sum, ns.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cusum {
+    /// Moving average of the interval.
+    pub usual_ns: u64,
+    /// What trips above twice the usual interval.
+    pub sum_ns: u64,
+}
+
+impl Cusum {
+    /// Feeds one interval; whether it trips.
+    pub fn step(&mut self, interval_ns: u64) -> bool {
+        host_cusum_step(self, interval_ns)
+    }
 }

@@ -10,6 +10,12 @@ const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 /// No run, sleep or slice lasts a day; beyond, products may wrap.
 const DAY: u64 = 86_400_000 * MS;
+/// `SHARE_ONE`: a task that no control group limits.
+const ALL: u64 = 1 << 20;
+
+fn share() -> std::ops::RangeInclusive<u64> {
+    1..=ALL << 10
+}
 
 fn knob(name: &str) -> std::ops::RangeInclusive<u64> {
     let spec = Knobs::SPECS.iter().find(|spec| spec.name == name).unwrap();
@@ -70,9 +76,88 @@ fn averages_halve_while_young_and_then_settle() {
 
 #[test]
 fn a_weight_of_nice_0_costs_real_time_and_tiers_cost_less() {
-    assert_eq!(f::vtime_delta(MS, f::tier_weight(100, 0)), MS);
-    assert_eq!(f::vtime_delta(3 * MS, f::tier_weight(100, 1)), 2 * MS);
-    assert_eq!(f::vtime_delta(2 * MS, f::tier_weight(100, 2)), MS);
+    assert_eq!(f::vtime_delta(MS, f::tier_weight(100, 0), ALL), MS);
+    assert_eq!(f::vtime_delta(3 * MS, f::tier_weight(100, 1), ALL), 2 * MS);
+    assert_eq!(f::vtime_delta(2 * MS, f::tier_weight(100, 2), ALL), MS);
+}
+
+#[test]
+fn a_group_shares_its_weight_among_what_runs_in_it() {
+    // Four nice 0 tasks in a group of weight 100, in a slice of weight 300 together with another group
+    // of weight 100: each gets 1024/4096 of its group, and that 3072/2048 of its slice.
+    let in_group = f::share_in_group(ALL, 1024, 4 * 1024);
+    assert_eq!(in_group, ALL / 4);
+    assert_eq!(f::share_in_group(in_group, 3072, 2 * 1024), ALL / 4 * 3 / 2);
+    // Alone in its group, a nice 5 task has the whole weight of the group.
+    let alone = f::share_in_group(ALL, 1024, 337);
+    assert_eq!(f::shared_weight(33, alone), 100);
+    // cpu.idle: three 1024ths.
+    assert_eq!(f::shared_weight(100, f::share_in_group(ALL, 3, 1024)), 1);
+    assert!(f::vtime_delta(MS, 100, f::share_in_group(ALL, 3, 1024)) > 300 * MS);
+}
+
+#[test]
+fn a_compositor_may_use_half_a_cpu_and_a_hog_of_its_name_nothing_for_long() {
+    let mut credit = 25 * MS as i64;
+    for _ in 0..600 {
+        credit = f::boost_spend(credit, 8 * MS);
+        credit = f::boost_refill(credit, 16_666 * US);
+        assert!(credit > 0, "8 ms of every frame are within the budget");
+    }
+    for _ in 0..40 {
+        credit = f::boost_spend(credit, 15 * MS);
+        credit = f::boost_refill(credit, 16_666 * US);
+    }
+    assert!(credit < 0, "15 ms of every frame are not");
+    assert!(
+        f::boost_spend(credit, DAY) >= -(25 * MS as i64),
+        "it comes back within 50 ms"
+    );
+}
+
+#[test]
+fn a_fork_storm_trips_the_change_point_detection_and_noise_does_not() {
+    let mut cusum = f::Cusum::default();
+    for i in 0..1000 {
+        assert!(
+            !cusum.step(10 * MS + (i % 5) * MS),
+            "a fifth more or less is noise"
+        );
+    }
+    let tripped = (0..10).position(|_| cusum.step(MS));
+    assert!(tripped.is_some_and(|n| n <= 5), "{tripped:?}");
+    // The storm becomes the normal state, and its end is no burst.
+    for _ in 0..200 {
+        cusum.step(MS);
+    }
+    assert!((0..100).all(|_| !cusum.step(MS)));
+    assert!((0..100).all(|_| !cusum.step(10 * MS)));
+}
+
+#[test]
+fn the_interactive_threshold_follows_the_average_up_to_halfway() {
+    let at = |average| f::moving_threshold(average, 8, 32);
+    assert_eq!([0, 16, 30, 40, 255].map(at), [8, 8, 15, 20, 20]);
+    assert_eq!(f::moving_threshold(255, 40, 40), 40);
+    let mut average = 0;
+    for _ in 0..40 {
+        average = f::moving_average(average, 255 << 8);
+    }
+    assert!(average >> 8 >= 254);
+}
+
+#[test]
+fn whole_cores_are_those_alone_or_with_both_siblings_idle() {
+    // Bits 0-1 and 2-3 are siblings, 4 and 5 are alone.
+    let (single, pair) = (0b11_0000, 0b00_0101);
+    let cores = |idle| f::idle_cores(idle, single, pair);
+    assert_eq!(cores(0b11_1111), 0b11_0101);
+    assert_eq!(cores(0b01_1101), 0b01_0100);
+    assert_eq!(cores(0b00_1010), 0);
+    assert_eq!(
+        [1u64, 2, 4, 8, 16, 32].map(|bit| f::core_bit(bit, pair)),
+        [1, 1, 4, 4, 16, 32]
+    );
 }
 
 #[test]
@@ -163,9 +248,9 @@ proptest! {
     }
 
     #[test]
-    fn heavier_tasks_pay_less_for_the_same_run(run in 0..DAY, a in 1u32..=20_000, b in 1u32..=20_000, more in 0..DAY) {
-        prop_assert!(f::vtime_delta(run, a.max(b)) <= f::vtime_delta(run, a.min(b)));
-        prop_assert!(f::vtime_delta(run + more, a) >= f::vtime_delta(run, a));
+    fn heavier_tasks_pay_less_for_the_same_run(run in 0..DAY, a in 1u32..=20_000, b in 1u32..=20_000, more in 0..DAY, share in share()) {
+        prop_assert!(f::vtime_delta(run, a.max(b), share) <= f::vtime_delta(run, a.min(b), share));
+        prop_assert!(f::vtime_delta(run + more, a, share) >= f::vtime_delta(run, a, share));
     }
 
     #[test]
@@ -232,8 +317,13 @@ proptest! {
         let _ = f::lat_cri_score(x, y, a, b);
         let _ = f::tier_weight(x, y);
         prop_assert!(f::tier_weight(0, y) >= 1);
-        let _ = f::vtime_delta(a, x);
-        let _ = f::vtime_delta(a, 0);
+        let _ = f::vtime_delta(a, x, b);
+        let _ = f::vtime_delta(a, 0, 0);
+        let _ = f::share_in_group(a, b, c as i64);
+        let _ = f::boost_refill(a as i64 >> 8, b);
+        let _ = f::boost_spend(a as i64 >> 8, b);
+        let _ = f::moving_threshold(a, b, c);
+        let _ = f::moving_average(a, b);
         let _ = f::vtime_clamp(a, b, c, a);
         let _ = f::wake_credit_ns(x, a, b);
         let _ = f::awake_penalty_ns(a, x);

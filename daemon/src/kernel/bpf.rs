@@ -7,10 +7,12 @@ use crate::{clock, topology};
 use anyhow::{Context, Result};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{ErrorKind, Link, OpenObject, PrintLevel, RingBuffer, RingBufferBuilder};
+use pandemonium_policy::idle_layout::IdleLayout;
 use pandemonium_policy::knobs::Knobs;
 use pandemonium_policy::limits::Limits;
-use pandemonium_policy::profile::Observation;
+use pandemonium_policy::profile::{Observation, Prediction};
 use pandemonium_policy::sample::Reading;
+use pandemonium_policy::settings::Settings;
 use pandemonium_policy::topology::Topology;
 use std::fs;
 use std::mem::MaybeUninit;
@@ -31,7 +33,12 @@ use skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel};
 
 const SCHED_EXT: &str = "/sys/kernel/sched_ext";
 /// Flags of our ops, by name; those the running kernel lacks are left out.
-const OPS_FLAGS: &[&str] = &["SCX_OPS_ENQ_EXITING", "SCX_OPS_ENQ_MIGRATION_DISABLED"];
+const OPS_FLAGS: &[&str] = &[
+    "SCX_OPS_ENQ_EXITING",
+    "SCX_OPS_ENQ_LAST",
+    "SCX_OPS_ENQ_MIGRATION_DISABLED",
+    "SCX_OPS_KEEP_BUILTIN_IDLE",
+];
 
 /// What libbpf last complained about: its error codes alone rarely say what is wrong.
 static COMPLAINT: Mutex<String> = Mutex::new(String::new());
@@ -60,6 +67,9 @@ struct Loaded {
 /// The scheduler on the machine's own kernel.
 pub struct BpfKernel {
     topology: Topology,
+    layout: IdleLayout,
+    /// Written with the settings, so that running tasks look at the names again.
+    generation: u64,
     loaded: Option<Loaded>,
     exit: Option<Exit>,
     observations: Vec<Observation>,
@@ -70,7 +80,9 @@ impl BpfKernel {
     pub fn new(topology: Topology) -> BpfKernel {
         libbpf_rs::set_print(Some((PrintLevel::Warn, keep_complaint)));
         BpfKernel {
+            layout: IdleLayout::of(&topology),
             topology,
+            generation: 1,
             loaded: None,
             exit: None,
             observations: Vec::new(),
@@ -98,12 +110,19 @@ impl BpfKernel {
 }
 
 impl Kernel for BpfKernel {
-    fn attach(&mut self, limits: &Limits, knobs: &Knobs) -> Result<(), AttachError> {
+    fn attach(
+        &mut self,
+        limits: &Limits,
+        knobs: &Knobs,
+        settings: &Settings,
+        predictions: &[Prediction],
+    ) -> Result<(), AttachError> {
         self.detach();
         self.exit = None;
         check_kernel()?;
         // CPUs that were offline before may have shown their caches and nodes by now.
         if let Ok(topology) = topology::read(Path::new("/sys")) {
+            self.layout = IdleLayout::of(&topology);
             self.topology = topology;
         }
         COMPLAINT
@@ -118,7 +137,15 @@ impl Kernel for BpfKernel {
                  kernel build"
             )));
         }
-        self.loaded = Some(load(&self.topology, limits, knobs, consts).map_err(attach_error)?);
+        let start = Start {
+            topology: &self.topology,
+            layout: &self.layout,
+            limits,
+            knobs,
+            settings: maps::settings_of(settings, &self.layout, self.generation),
+            predictions,
+        };
+        self.loaded = Some(load(&start, consts).map_err(attach_error)?);
         Ok(())
     }
 
@@ -136,7 +163,7 @@ impl Kernel for BpfKernel {
             .loaded
             .as_ref()
             .context("the scheduler is not loaded")?;
-        let mut reading = maps::read(&loaded.skel, self.topology.nr_nodes() as usize)?;
+        let mut reading = maps::read(&loaded.skel, &self.topology)?;
         reading.at_ns = u64::try_from(clock::monotonic().as_nanos()).unwrap_or(u64::MAX);
         let (idle_ns, nr_online) = idle_time(&fs::read_to_string("/proc/stat")?)?;
         reading.idle_ns = idle_ns;
@@ -150,6 +177,28 @@ impl Kernel for BpfKernel {
             .as_mut()
             .context("the scheduler is not loaded")?;
         maps::write_knobs(&mut loaded.skel, knobs)
+    }
+
+    fn write_settings(&mut self, settings: &Settings) -> Result<()> {
+        let loaded = self
+            .loaded
+            .as_mut()
+            .context("the scheduler is not loaded")?;
+        self.generation += 1;
+        let raw = maps::settings_of(settings, &self.layout, self.generation);
+        maps::write_settings(&mut loaded.skel, raw)
+    }
+
+    fn write_predictions(&mut self, predictions: &[Prediction]) -> Result<()> {
+        let loaded = self
+            .loaded
+            .as_ref()
+            .context("the scheduler is not loaded")?;
+        maps::write_predictions(&loaded.skel, predictions)
+    }
+
+    fn topology(&self) -> &Topology {
+        &self.topology
     }
 
     fn drain_observations(&mut self, sink: &mut dyn FnMut(Observation)) {
@@ -207,22 +256,38 @@ fn foreign_ops() -> Option<String> {
     (!ops.is_empty()).then(|| ops.to_owned())
 }
 
-fn load(
-    topology: &Topology,
-    limits: &Limits,
-    knobs: &Knobs,
-    consts: KernelConsts,
-) -> Result<Loaded> {
+/// What the scheduler starts with.
+struct Start<'a> {
+    topology: &'a Topology,
+    layout: &'a IdleLayout,
+    limits: &'a Limits,
+    knobs: &'a Knobs,
+    settings: skel::types::settings,
+    predictions: &'a [Prediction],
+}
+
+fn load(start: &Start<'_>, consts: KernelConsts) -> Result<Loaded> {
     // The skeleton borrows this for its whole life; it is one pointer in size and loads are rare.
     let storage: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
     let mut open = BpfSkelBuilder::default().open(storage)?;
-    maps::write_constants(&mut open, topology, limits, consts.has_reenqueue_anywhere())?;
+    let drains_from_idle = consts.has_reenqueue_anywhere();
+    maps::write_constants(
+        &mut open,
+        start.topology,
+        start.layout,
+        start.limits,
+        drains_from_idle,
+    )?;
     fill_constants(&mut open, &consts)?;
     if let Some(data) = open.maps.data_knobs_data.as_deref_mut() {
-        data.knobs = maps::knobs_of(knobs);
+        data.knobs = maps::knobs_of(start.knobs);
+    }
+    if let Some(data) = open.maps.data_settings_data.as_deref_mut() {
+        data.settings = start.settings;
     }
     prepare_ops(&mut open, &consts)?;
     let mut skel = open.load()?;
+    maps::write_predictions(&skel, start.predictions)?;
     let observations = Observations::default();
     let ring = ring_of(&skel, &observations)?;
     if needs_switch_drain(&consts) {

@@ -3,17 +3,23 @@
 use super::bpf::skel::{BpfSkel, OpenBpfSkel, types};
 use anyhow::{Context, Result};
 use libbpf_rs::{MapCore, MapFlags};
+use pandemonium_policy::idle_layout::IdleLayout;
 use pandemonium_policy::knobs::Knobs;
-use pandemonium_policy::limits::Limits;
-use pandemonium_policy::profile::Observation;
+use pandemonium_policy::limits::{BURST_WINDOW_NS, LONGRUN_NS, Limits};
+use pandemonium_policy::pattern::Pattern;
+use pandemonium_policy::profile::{Observation, Prediction};
 use pandemonium_policy::sample::{Counters, HIST_BUCKETS, Histogram, Reading};
+use pandemonium_policy::settings::Settings;
 use pandemonium_policy::tier::Tier;
 use pandemonium_policy::topology::Topology;
 
 /// `enum counter` in `bpf/intf.h`, in its order.
-const COUNTERS: usize = 16;
+const COUNTERS: usize = 26;
 /// First node queue's index; `NODE_QUEUES` in `bpf/queues.bpf.h`.
 const NODE_QUEUES: usize = 2 * 1024;
+
+/// A burst within the last tick of the daemon is still news.
+const BURST_MEMORY_NS: u64 = 1_000_000_000;
 
 /// `MAX_NODES` in `bpf/intf.h`; nodes beyond share the last one's queues.
 const MAX_NODES: u32 = 64;
@@ -22,6 +28,7 @@ const MAX_NODES: u32 = 64;
 pub fn write_constants(
     skel: &mut OpenBpfSkel<'_>,
     topology: &Topology,
+    layout: &IdleLayout,
     limits: &Limits,
     drains_from_idle: bool,
 ) -> Result<()> {
@@ -34,15 +41,33 @@ pub fn write_constants(
     rodata.limits = types::limits {
         overflow_rescue_ns: limits.overflow_rescue_ns,
         starvation_rescue_ns: limits.starvation_rescue_ns,
+        vtime_ceiling_ns: limits.vtime_ceiling_ns,
+        longrun_ns: LONGRUN_NS,
+        burst_window_ns: BURST_WINDOW_NS,
+        burst_wakeups: limits.burst_wakeups,
         deficit_budget: limits.deficit_budget,
+        longrun_budget: limits.longrun_budget,
+        interactive_max: limits.interactive_max,
         placement_depth: limits.placement_depth,
         nr_cpu_ids: topology.nr_cpu_ids(),
         nr_nodes: topology.nr_nodes().min(MAX_NODES),
+        nr_llcs: layout.nr_llcs,
     };
     for cpu in &topology.cpus {
         let id = cpu.id as usize;
         rodata.cpu_node[id] = cpu.node.min(MAX_NODES - 1) as u16;
         rodata.cpu_l2[id] = cpu.l2 as u16;
+    }
+    for (raw, cpu) in rodata.idle_cpus.iter_mut().zip(&layout.cpus) {
+        raw.l2_mask = cpu.l2_mask;
+        raw.llc = cpu.llc;
+        raw.bit = u16::from(cpu.bit);
+    }
+    for (raw, llc) in rodata.idle_llcs.iter_mut().zip(&layout.llcs) {
+        raw.single = llc.single;
+        raw.pair = llc.pair;
+        raw.node = llc.node;
+        raw.cpus = llc.cpus;
     }
     Ok(())
 }
@@ -63,6 +88,83 @@ pub fn knobs_of(knobs: &Knobs) -> types::knobs {
     }
 }
 
+/// The settings as the scheduler lays them out. `generation` has to change with the compositors.
+pub fn settings_of(settings: &Settings, layout: &IdleLayout, generation: u64) -> types::settings {
+    let mut raw = types::settings {
+        generation,
+        idle_selector: settings.idle_selector.into(),
+        local_kthreads: settings.local_kthreads.into(),
+        slice_lag_ns: settings.slice_lag_ns,
+        has_domain: settings.domain.is_some().into(),
+        ..types::settings::default()
+    };
+    if let Some(domain) = &settings.domain {
+        let words = layout.words_of(domain);
+        for (raw, words) in raw.domain.iter_mut().zip(words) {
+            *raw = words;
+        }
+    }
+    for (raw, pattern) in raw.patterns.iter_mut().zip(&settings.compositors) {
+        *raw = pattern_of(pattern);
+    }
+    raw.nr_patterns = settings.compositors.len().min(raw.patterns.len()) as u64;
+    raw
+}
+
+/// An exact name has to agree up to the zero byte that ends it, a prefix up to its end.
+fn pattern_of(pattern: &Pattern) -> types::pattern {
+    let text = pattern.text();
+    let compared = text.len() + usize::from(!pattern.is_prefix());
+    let words = |byte: &dyn Fn(usize) -> u8| {
+        [0, 8].map(|start| u64::from_ne_bytes(std::array::from_fn(|i| byte(start + i))))
+    };
+    types::pattern {
+        text: words(&|i| text.get(i).copied().unwrap_or(0)),
+        mask: words(&|i| if i < compared { 0xff } else { 0 }),
+    }
+}
+
+/// Stores new settings while the scheduler runs.
+pub fn write_settings(skel: &mut BpfSkel<'_>, settings: types::settings) -> Result<()> {
+    let data = skel
+        .maps
+        .data_settings_data
+        .as_deref_mut()
+        .context("the settings are not mapped")?;
+    // SAFETY: the memory is shared with the kernel, which only reads it and bears any mixture of old
+    // and new: they are preferences.
+    unsafe { std::ptr::write_volatile(&mut data.settings, settings) };
+    Ok(())
+}
+
+/// Makes the map hold exactly these predictions.
+pub fn write_predictions(skel: &BpfSkel<'_>, predictions: &[Prediction]) -> Result<()> {
+    let map = &skel.maps.predictions;
+    let stale: Vec<Vec<u8>> = map
+        .keys()
+        .filter(|key| !predictions.iter().any(|p| p.comm[..] == key[..]))
+        .collect();
+    for key in &stale {
+        map.delete(key)?;
+    }
+    for prediction in predictions {
+        let raw = types::prediction {
+            avg_runtime_ns: prediction.avg_runtime_ns,
+            runtime_dev_ns: prediction.runtime_dev_ns,
+            wakeup_freq: prediction.wakeup_freq,
+            csw_rate: prediction.csw_rate,
+            tier: prediction.tier.index() as u32,
+            unused: 0,
+        };
+        // SAFETY: a plain struct of words without padding, as bytes.
+        let value = unsafe {
+            std::slice::from_raw_parts(std::ptr::from_ref(&raw).cast(), size_of_val(&raw))
+        };
+        map.update(&prediction.comm, value, MapFlags::ANY)?;
+    }
+    Ok(())
+}
+
 /// Stores new knobs while the scheduler runs; each is read anew at every decision.
 pub fn write_knobs(skel: &mut BpfSkel<'_>, knobs: &Knobs) -> Result<()> {
     let data = skel
@@ -76,7 +178,7 @@ pub fn write_knobs(skel: &mut BpfSkel<'_>, knobs: &Knobs) -> Result<()> {
 }
 
 /// Sums the per-CPU statistics and takes the gauges. Time, idle time and CPU count are the caller's.
-pub fn read(skel: &BpfSkel<'_>, nr_nodes: usize) -> Result<Reading> {
+pub fn read(skel: &BpfSkel<'_>, topology: &Topology) -> Result<Reading> {
     let mut reading = Reading::default();
     let per_cpu = skel
         .maps
@@ -92,7 +194,7 @@ pub fn read(skel: &BpfSkel<'_>, nr_nodes: usize) -> Result<Reading> {
         let stats = unsafe { bytes.as_ptr().cast::<types::cpu_stats>().read_unaligned() };
         add_stats(&mut reading, &stats);
     }
-    add_gauges(&mut reading, skel, nr_nodes);
+    add_gauges(&mut reading, skel, topology);
     Ok(reading)
 }
 
@@ -130,29 +232,54 @@ fn add_counters(sums: &mut Counters, raw: &[u64; COUNTERS]) {
         &mut sums.steals,
         &mut sums.drained,
         &mut sums.observations_lost,
+        &mut sums.warm_starts,
+        &mut sums.boosts,
+        &mut sums.boosts_spent,
+        &mut sums.bursts_cusum,
+        &mut sums.bursts_wakeups,
+        &mut sums.guarded,
+        &mut sums.domain_spills,
+        &mut sums.local_kthreads,
+        &mut sums.l2_placements,
+        &mut sums.strong_waits,
     ];
     for (sum, n) in fields.into_iter().zip(raw) {
         *sum += n;
     }
 }
 
-fn add_gauges(reading: &mut Reading, skel: &BpfSkel<'_>, nr_nodes: usize) {
-    let (Some(bss), Some(tick)) = (
+fn add_gauges(reading: &mut Reading, skel: &BpfSkel<'_>, topology: &Topology) {
+    let (Some(bss), Some(tick), Some(load)) = (
         skel.maps.bss_data.as_deref(),
         skel.maps.data_tick_data.as_deref(),
+        skel.maps.data_load_data.as_deref(),
     ) else {
         return;
     };
-    let pairs = bss.queues[NODE_QUEUES..].chunks_exact(2).take(nr_nodes);
-    for pair in pairs {
+    let now = tick.last_tick_ns;
+    let resumed = load.load_state.resumed_ns;
+    let nr_nodes = topology.nr_nodes().min(MAX_NODES) as usize;
+    for pair in bss.queues[NODE_QUEUES..].chunks_exact(2).take(nr_nodes) {
         let [interactive, batch] = pair else { continue };
         reading.interactive_queued += interactive.pending.max(0).unsigned_abs();
         reading.batch_queued += batch.pending.max(0).unsigned_abs();
         if batch.pending > 0 {
-            let wait = tick.last_tick_ns.saturating_sub(batch.served_ns);
-            reading.batch_wait_ns = reading.batch_wait_ns.max(wait);
+            let since = |start: u64| now.saturating_sub(start.max(resumed));
+            reading.batch_wait_ns = reading.batch_wait_ns.max(since(batch.served_ns));
+            reading.longrun |= since(batch.filled_ns) > LONGRUN_NS;
         }
     }
+    // A burst is over in milliseconds; what counts for a reader is whether there was one.
+    let last_burst = load.load_state.burst_until;
+    reading.burst = last_burst > 0 && now < last_burst.saturating_add(BURST_MEMORY_NS);
+    let is_interactive = |tier: u32| {
+        (Tier::Interactive.index() as u32..=Tier::LatCritical.index() as u32).contains(&tier)
+    };
+    reading.interactive_running = topology
+        .cpus
+        .iter()
+        .filter(|cpu| is_interactive(bss.cpus[cpu.id as usize].tier))
+        .count() as u32;
 }
 
 /// Decodes one ring-buffer record; the exit record and anything malformed are nothing.

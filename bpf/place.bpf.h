@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where a waking task goes: an idle CPU, the CPU of a waker about to sleep, or the CPU whose current
+ * task matters least.
+ */
+#ifndef __PANDEMONIUM_PLACE_BPF_H
+#define __PANDEMONIUM_PLACE_BPF_H
+
+/* CPUs looked at for one to preempt. The shared queue serves whoever finds none. */
+#define VICTIM_WINDOW 8
+/* Strong closeness waits for a CPU that should come free within this time. */
+#define STRONG_WAIT_NS (50 * NSEC_PER_USEC_)
+
+/*
+ * Puts the task into the local queue of the CPU it was selected for. With SCX_ENQ_IMMED, where the
+ * kernel has it, a task that cannot run at once comes back to enqueue() instead of lingering.
+ */
+static __always_inline void place_local(struct task_struct *p, struct task_ctx *t, s32 cpu,
+					u64 enq_flags)
+{
+	leave_queue(t);
+	rebase_vtime(t, node_queue(cpu, queue_kind_of(t)));
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE_UNDECIDED_NS, enq_flags | SCX_ENQ_IMMED);
+}
+
+/*
+ * How strongly a wake-up asks for a CPU. Any wake-up may interrupt batch work, since something
+ * outside is waiting, but a batch task only while it has had less than its share.
+ */
+static __always_inline u32 wake_rank(const struct task_ctx *t)
+{
+	if (t->tier != TIER_BATCH)
+		return t->tier;
+	return vtime_diff(t->vtime, queue_state_of(t->queue)->clock) <= 0 ? TIER_INTERACTIVE :
+									    TIER_BATCH;
+}
+
+static __always_inline bool may_preempt(const struct cpu_ctx *c, u32 rank, u64 now)
+{
+	return c->tier < rank && now >= c->protected_until;
+}
+
+static __always_inline bool is_better_victim(const struct cpu_ctx *a, const struct cpu_ctx *b)
+{
+	if (a->tier != b->tier)
+		return a->tier < b->tier;
+	return vtime_diff(a->started_ns, b->started_ns) < 0;
+}
+
+/* The allowed CPU nearby whose current task matters least and has run longest; negative if none. */
+static __always_inline s32 pick_victim(const struct task_struct *p, const struct task_ctx *t,
+				       s32 prev_cpu, u64 now)
+{
+	u32 rank = wake_rank(t);
+	s32 best = -1;
+	u32 i;
+
+	bpf_for(i, 0, VICTIM_WINDOW) {
+		u32 cpu = (u32)prev_cpu + i;
+		struct cpu_ctx *c;
+
+		if (i >= limits.nr_cpu_ids)
+			break;
+		if (cpu >= limits.nr_cpu_ids)
+			cpu -= limits.nr_cpu_ids;
+		c = cpu_ctx_of(cpu);
+		if (!may_preempt(c, rank, now))
+			continue;
+		if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			continue;
+		if (best < 0 || is_better_victim(c, cpu_ctx_of(best)))
+			best = cpu;
+	}
+	return best;
+}
+
+/*
+ * Until the victim switches, other wakers see it as taken by the most urgent tier and look
+ * elsewhere. Its own next running() puts the truth back.
+ */
+static __always_inline void claim_victim(s32 cpu)
+{
+	cpu_ctx_of(cpu)->tier = TIER_LAT_CRITICAL;
+}
+
+/* A short-running waker that says it is about to sleep hands its CPU over without a preemption. */
+static __always_inline bool waker_hands_over(const struct task_struct *p, u64 wake_flags, s32 cpu)
+{
+	u32 tier = cpu_ctx_of(cpu)->tier;
+
+	if (!(wake_flags & SCX_WAKE_SYNC) || tier == TIER_BATCH || tier >= NR_TIERS)
+		return false;
+	if (nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE)) >= limits.placement_depth)
+		return false;
+	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+}
+
+/* Into the CPU's own queue, from where others may take it if the CPU does not come free. */
+static __always_inline void queue_for_cpu(struct task_struct *p, struct task_ctx *t, s32 cpu,
+					  u64 now)
+{
+	queue_insert(p, t, cpu_queue(cpu, QUEUE_INTERACTIVE), SLICE_UNDECIDED_NS, 0, now);
+	if (p->nr_cpus_allowed > 1)
+		mark_stealable(t);
+}
+
+/*
+ * Onto a CPU found idle and claimed. A realtime task may still come first; where the kernel does not
+ * give back what is in the local queue then, the CPU's own queue is the safe place.
+ */
+static __always_inline void place_on_claimed(struct task_struct *p, struct task_ctx *t, s32 cpu,
+					     u64 now)
+{
+	if (drains_from_idle)
+		place_local(p, t, cpu, 0);
+	else
+		queue_for_cpu(p, t, cpu, now);
+	count(CNT_IDLE_PLACEMENTS);
+}
+
+/*
+ * An idle CPU for a wake-up, claimed; negative if there is none. @wake_flags says with SCX_WAKE_SYNC
+ * that the waker hands its own CPU over: then only the one the task ran on last is worth waking.
+ */
+static __always_inline s32 find_idle(struct task_struct *p, struct task_ctx *t, s32 prev_cpu,
+				     u64 wake_flags)
+{
+	bool is_idle = false;
+	s32 cpu;
+
+	if (is_selector_on() && has_idle_bit(prev_cpu) && !is_restricted(p)) {
+		if (!(wake_flags & SCX_WAKE_SYNC))
+			return claim_for(p, t, prev_cpu);
+		return claim_idle(prev_cpu) ? prev_cpu : -1;
+	}
+	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
+	if (!is_idle || (wake_flags & SCX_WAKE_SYNC && cpu == bpf_get_smp_processor_id()))
+		return -1;
+	claim_idle(cpu);
+	return cpu;
+}
+
+/*
+ * Whether to wait for the CPU that the task's cache is warm on rather than take an idle one far away:
+ * what runs there should be done in a moment. If it is not, its slice bounds the wait.
+ */
+static __always_inline bool should_wait_near(const struct task_struct *p, const struct task_ctx *t,
+					     s32 prev_cpu, u64 now)
+{
+	const struct cpu_ctx *c = cpu_ctx_of(prev_cpu);
+	s64 left = vtime_diff(c->expected_end, now);
+
+	if (knobs.affinity_mode < CLOSE_STRONG || t->tier == TIER_LAT_CRITICAL ||
+	    p->flags & PF_KTHREAD)
+		return false;
+	if (c->tier == TIER_BATCH || c->tier >= NR_TIERS || left < 0 || left > STRONG_WAIT_NS)
+		return false;
+	return !nr_queued(cpu_queue(prev_cpu, QUEUE_INTERACTIVE)) && !has_idle_near(prev_cpu) &&
+	       bpf_cpumask_test_cpu(prev_cpu, p->cpus_ptr);
+}
+
+static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t, s32 prev_cpu,
+				      u64 wake_flags)
+{
+	s32 this_cpu = bpf_get_smp_processor_id();
+	u64 now = scx_bpf_now();
+	s32 cpu, victim;
+
+	/* The kernel takes the word of any waker; ours counts only if the CPU really comes free. */
+	if (!waker_hands_over(p, wake_flags, this_cpu))
+		wake_flags &= ~(u64)SCX_WAKE_SYNC;
+	if (should_wait_near(p, t, prev_cpu, now)) {
+		queue_for_cpu(p, t, prev_cpu, now);
+		count(CNT_STRONG_WAITS);
+		return prev_cpu;
+	}
+	cpu = find_idle(p, t, prev_cpu, wake_flags);
+	if (cpu >= 0) {
+		place_on_claimed(p, t, cpu, now);
+		return cpu;
+	}
+	if (wake_flags & SCX_WAKE_SYNC) {
+		queue_for_cpu(p, t, this_cpu, now);
+		return this_cpu;
+	}
+	/* Only here, in the waker's context, and only now that it matters. */
+	t->is_external = is_in_interrupt();
+	if (!(wake_flags & SCX_WAKE_TTWU) ||
+	    is_crowded_out(t, node_queue(prev_cpu, QUEUE_INTERACTIVE)))
+		return prev_cpu;
+	victim = pick_victim(p, t, prev_cpu, now);
+	if (victim < 0)
+		return prev_cpu;
+	claim_victim(victim);
+	place_local(p, t, victim, SCX_ENQ_PREEMPT);
+	count(CNT_KICKS_HARD);
+	return victim;
+}
+
+/* The same CPU by whichever mask knows it. */
+static __always_inline bool claim_any_idle(s32 cpu)
+{
+	if (is_selector_on() && has_idle_bit(cpu))
+		return claim_idle(cpu);
+	return scx_bpf_test_and_clear_cpu_idle(cpu);
+}
+
+/* The wake-up of a task that can only run here never passed through select_cpu(). */
+static __always_inline bool place_pinned_wakeup(struct task_struct *p, struct task_ctx *t, s32 cpu,
+						u64 now)
+{
+	if (claim_any_idle(cpu)) {
+		place_on_claimed(p, t, cpu, now);
+		return true;
+	}
+	if (settings.local_kthreads && p->flags & PF_KTHREAD) {
+		place_local(p, t, cpu, 0);
+		count(CNT_LOCAL_KTHREADS);
+		return true;
+	}
+	if (!may_preempt(cpu_ctx_of(cpu), wake_rank(t), now))
+		return false;
+	claim_victim(cpu);
+	place_local(p, t, cpu, SCX_ENQ_PREEMPT);
+	count(CNT_KICKS_HARD);
+	return true;
+}
+
+/*
+ * Work that lost its CPU without a wake-up goes straight to an idle one. A task that may not migrate
+ * just now is left alone: another CPU's local queue would refuse it.
+ */
+static __always_inline bool place_on_idle(struct task_struct *p, struct task_ctx *t, s32 prev_cpu)
+{
+	s32 cpu = -1;
+
+	if (p->nr_cpus_allowed == 1 || cannot_migrate(p))
+		return false;
+	if (is_selector_on() && has_idle_bit(prev_cpu) && !is_restricted(p))
+		cpu = claim_for(p, t, prev_cpu);
+	else if (bpf_ksym_exists(scx_bpf_pick_idle_cpu___optional))
+		cpu = scx_bpf_pick_idle_cpu___optional(p->cpus_ptr, 0);
+	if (cpu < 0)
+		return false;
+	rebase_vtime(t, node_queue(cpu, queue_kind_of(t)));
+	clamp_vtime(t);
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, SLICE_UNDECIDED_NS, SCX_ENQ_IMMED);
+	count(CNT_KICKS_SOFT);
+	return true;
+}
+
+#endif /* __PANDEMONIUM_PLACE_BPF_H */
