@@ -100,7 +100,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
 
-    /// Print a line of numbers to standard output every second
+    /// Print a line of numbers to standard output every second, and all counters at the end
     #[arg(long)]
     pub telemetry: bool,
 

@@ -204,7 +204,8 @@ fn named_knobs(knobs: &Knobs) -> BTreeMap<String, u64> {
     Knobs::SPECS.iter().filter_map(named).collect()
 }
 
-fn named_counters(counters: &Counters) -> BTreeMap<String, u64> {
+/// Every counter by the name it has on the bus.
+pub fn named_counters(counters: &Counters) -> BTreeMap<String, u64> {
     // Taking the struct apart makes a counter that is forgotten here an error of the compiler.
     let Counters {
         dispatches,

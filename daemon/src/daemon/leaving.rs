@@ -1,6 +1,6 @@
 //! The end: when there is nothing left to do, and how to go.
 
-use std::io;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use pandemonium_policy::Mode;
@@ -8,7 +8,7 @@ use pandemonium_policy::Mode;
 use super::Daemon;
 use super::lifecycle::SYSRQ;
 use crate::failure::{Failure, exit_code};
-use crate::status::State;
+use crate::status::{State, named_counters};
 
 /// How long the last save may hold up the end of the daemon.
 const LAST_SAVE: Duration = Duration::from_millis(1_500);
@@ -35,6 +35,7 @@ impl Daemon {
     pub(super) async fn leave(&mut self) {
         self.notifier.stopping();
         self.drain_observations();
+        self.print_totals();
         self.engine.detach();
         self.previous = None;
         self.settle(State::Stopped, "The daemon is leaving.");
@@ -44,6 +45,21 @@ impl Daemon {
             Err(_) => log::warn!("The learned profiles were not saved in time."),
         }
         log::info!("left; the kernel's own scheduler runs");
+    }
+
+    /// The last line of the telemetry: every counter since the scheduler was loaded.
+    fn print_totals(&mut self) {
+        if !self.has_telemetry || self.status.state != State::Running {
+            return;
+        }
+        let Some(reading) = self.read() else { return };
+        let totals = named_counters(&reading.counters);
+        let words: Vec<String> = totals
+            .iter()
+            .map(|(name, n)| format!("{name}={n}"))
+            .collect();
+        // A closed pipe must not end the scheduler badly.
+        let _ = writeln!(std::io::stdout(), "totals: {}", words.join(" "));
     }
 
     async fn save(&mut self) -> io::Result<()> {

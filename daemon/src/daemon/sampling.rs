@@ -71,7 +71,7 @@ impl Daemon {
         }
     }
 
-    fn read(&mut self) -> Option<Reading> {
+    pub(super) fn read(&mut self) -> Option<Reading> {
         let read = self.engine.kernel()?.read();
         match read {
             Ok(reading) => {

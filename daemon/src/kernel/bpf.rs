@@ -5,8 +5,10 @@ use super::maps;
 use super::{AttachError, Exit, Kernel, KernelStatus};
 use crate::{clock, topology};
 use anyhow::{Context, Result};
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{ErrorKind, Link, OpenObject, PrintLevel, RingBuffer, RingBufferBuilder};
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::{
+    ErrorKind, Link, OpenObject, PrintLevel, RingBuffer, RingBufferBuilder, libbpf_sys,
+};
 use pandemonium_policy::idle_layout::IdleLayout;
 use pandemonium_policy::knobs::Knobs;
 use pandemonium_policy::limits::Limits;
@@ -16,7 +18,7 @@ use pandemonium_policy::settings::Settings;
 use pandemonium_policy::topology::Topology;
 use std::fs;
 use std::mem::MaybeUninit;
-use std::os::fd::RawFd;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -287,6 +289,7 @@ fn load(start: &Start<'_>, consts: KernelConsts) -> Result<Loaded> {
     }
     prepare_ops(&mut open, &consts)?;
     let mut skel = open.load()?;
+    log_verified(&skel);
     maps::write_predictions(&skel, start.predictions)?;
     let observations = Observations::default();
     let ring = ring_of(&skel, &observations)?;
@@ -302,6 +305,29 @@ fn load(start: &Start<'_>, consts: KernelConsts) -> Result<Loaded> {
         skel,
         consts,
     })
+}
+
+/// How much work each program was for the verifier, which gives up at a million instructions.
+fn log_verified(skel: &BpfSkel<'_>) {
+    if !log::log_enabled!(log::Level::Debug) {
+        return;
+    }
+    for prog in skel.object().progs() {
+        let mut info = libbpf_sys::bpf_prog_info::default();
+        let mut len = size_of_val(&info) as u32;
+        let fd = prog.as_fd().as_raw_fd();
+        // SAFETY: `info` is plain, and as long as `len` says.
+        let error = unsafe {
+            libbpf_sys::bpf_obj_get_info_by_fd(fd, std::ptr::from_mut(&mut info).cast(), &mut len)
+        };
+        if error == 0 {
+            log::debug!(
+                "verified {}: {} instructions",
+                prog.name().to_string_lossy(),
+                info.verified_insns
+            );
+        }
+    }
 }
 
 fn fill_constants(open: &mut OpenBpfSkel<'_>, consts: &KernelConsts) -> Result<()> {
