@@ -4,14 +4,34 @@ use anyhow::{Context, Result};
 use pandemonium_policy::topology::{Cpu, Topology};
 use std::fs;
 use std::path::Path;
+use std::str::FromStr;
 
 /// Highest CPU number the scheduler has room for; `MAX_CPUS` in `bpf/intf.h`.
 const MAX_CPUS: u32 = 1024;
 
+/// What one CPU's own files say; `None` is what the kernel does not say.
+struct Shown {
+    id: u32,
+    /// Lowest CPU of the same core.
+    core: Option<u32>,
+    /// Lowest CPU sharing the second-level cache.
+    l2: Option<u32>,
+    /// Lowest CPU sharing the third-level cache.
+    l3: Option<u32>,
+    package: Option<u32>,
+    max_khz: Option<u64>,
+    /// Relative speed, 1024 for the fastest kind of core.
+    capacity: Option<u64>,
+}
+
 /// Reads every possible CPU below `root` (usually `/sys`).
 ///
-/// What a kernel does not say is taken as "shared with nobody": a CPU without cache information is
-/// its own cache domain, a machine without nodes has node 0.
+/// What a kernel does not say is mostly taken as "shared with nobody": a CPU without cache information
+/// shares caches with the siblings of its core only, a machine without nodes has node 0. The last-level
+/// cache of a CPU without a third-level one is its second-level one. A package that shows neither for any
+/// CPU, as many virtual machines do, counts as one last-level domain, or nothing would ever be shared.
+///
+/// Where no CPU tells a frequency but capacities differ, `max_khz` ranks CPUs by capacity instead.
 ///
 /// # Errors
 /// When the list of possible CPUs is missing, cannot be parsed, or exceeds what the scheduler holds.
@@ -23,55 +43,89 @@ pub fn read(root: &Path) -> Result<Topology> {
         anyhow::bail!("CPU {last} is beyond the {MAX_CPUS} CPUs this scheduler supports");
     }
     let nodes = read_nodes(&root.join("devices/system/node"));
-    let cpus = possible
+    let all: Vec<Shown> = possible
         .iter()
-        .map(|&id| read_cpu(&cpu_root, id, online.contains(&id), &nodes))
+        .map(|&id| read_cpu(&cpu_root.join(format!("cpu{id}")), id))
+        .collect();
+    let by_capacity = ranked_by_capacity(&all);
+    let cpus = all
+        .iter()
+        .map(|cpu| {
+            let core = cpu.core.unwrap_or(cpu.id);
+            Cpu {
+                id: cpu.id,
+                online: online.contains(&cpu.id),
+                core,
+                l2: cpu.l2.unwrap_or(core),
+                l3: last_level(cpu, &all),
+                node: node_of(cpu.id, &nodes),
+                max_khz: if by_capacity {
+                    cpu.capacity
+                } else {
+                    cpu.max_khz
+                }
+                .unwrap_or(0),
+            }
+        })
         .collect();
     Ok(Topology { cpus })
 }
 
-fn read_cpu(cpu_root: &Path, id: u32, online: bool, nodes: &[(u32, Vec<u32>)]) -> Cpu {
-    let dir = cpu_root.join(format!("cpu{id}"));
-    let first_of = |file: &str| {
-        read_list(&dir.join(file))
-            .ok()
-            .and_then(|list| list.first().copied())
-            .unwrap_or(id)
-    };
+fn read_cpu(dir: &Path, id: u32) -> Shown {
     let (l2, l3) = read_caches(&dir.join("cache"), id);
-    Cpu {
+    Shown {
         id,
-        online,
-        core: first_of("topology/thread_siblings_list"),
+        core: lowest_sharer(&dir.join("topology/thread_siblings_list"), id),
         l2,
-        l3: l3.unwrap_or(l2),
-        node: nodes
-            .iter()
-            .find(|(_, cpus)| cpus.contains(&id))
-            .map_or(0, |&(node, _)| node),
-        max_khz: read_number(&dir.join("cpufreq/cpuinfo_max_freq")).unwrap_or(0),
+        l3,
+        package: read_number(&dir.join("topology/physical_package_id")),
+        max_khz: read_number(&dir.join("cpufreq/cpuinfo_max_freq")),
+        capacity: read_number(&dir.join("cpu_capacity")),
     }
 }
 
-/// Lowest CPU sharing the second-level cache, and the third-level one where there is any.
-fn read_caches(dir: &Path, id: u32) -> (u32, Option<u32>) {
-    let (mut l2, mut l3) = (id, None);
+/// Lowest CPU sharing the second-level cache, and the third-level one.
+fn read_caches(dir: &Path, id: u32) -> (Option<u32>, Option<u32>) {
+    let (mut l2, mut l3) = (None, None);
     for index in 0..8 {
         let cache = dir.join(format!("index{index}"));
-        let Some(level) = read_number(&cache.join("level")) else {
-            continue;
-        };
-        let shared = read_list(&cache.join("shared_cpu_list")).ok();
-        let Some(first) = shared.and_then(|list| list.first().copied()) else {
-            continue;
-        };
+        let level: Option<u32> = read_number(&cache.join("level"));
+        let shared = || lowest_sharer(&cache.join("shared_cpu_list"), id);
         match level {
-            2 => l2 = first,
-            3 => l3 = Some(first),
+            Some(2) => l2 = shared().or(l2),
+            Some(3) => l3 = shared().or(l3),
             _ => {}
         }
     }
     (l2, l3)
+}
+
+/// Lowest CPU of the last-level domain.
+fn last_level(cpu: &Shown, all: &[Shown]) -> u32 {
+    if let Some(shared) = cpu.l3.or(cpu.l2) {
+        return shared;
+    }
+    let mut package = all.iter().filter(|other| other.package == cpu.package);
+    // Where others show a package, a CPU without one is offline, and nothing is known about it.
+    let is_unknown = cpu.package.is_none() && all.iter().any(|other| other.package.is_some());
+    let others_have_caches = package.clone().any(|other| other.l2.or(other.l3).is_some());
+    match package.next() {
+        Some(first) if !is_unknown && !others_have_caches => first.id,
+        _ => cpu.core.unwrap_or(cpu.id),
+    }
+}
+
+fn ranked_by_capacity(all: &[Shown]) -> bool {
+    let mut capacities = all.iter().filter_map(|cpu| cpu.capacity);
+    let first = capacities.next();
+    all.iter().all(|cpu| cpu.max_khz.is_none()) && capacities.any(|other| Some(other) != first)
+}
+
+fn node_of(id: u32, nodes: &[(u32, Vec<u32>)]) -> u32 {
+    nodes
+        .iter()
+        .find(|(_, cpus)| cpus.contains(&id))
+        .map_or(0, |&(node, _)| node)
 }
 
 fn read_nodes(dir: &Path) -> Vec<(u32, Vec<u32>)> {
@@ -87,8 +141,15 @@ fn read_nodes(dir: &Path) -> Vec<(u32, Vec<u32>)> {
         .collect()
 }
 
-fn read_number(path: &Path) -> Option<u64> {
+fn read_number<T: FromStr>(path: &Path) -> Option<T> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// First of a list of CPUs that share something with CPU `id`. A list without `id` itself is damaged, and
+/// with it the answer never exceeds `id`, so it is safe as an index.
+fn lowest_sharer(path: &Path, id: u32) -> Option<u32> {
+    let list = read_list(path).ok()?;
+    list.first().copied().filter(|_| list.contains(&id))
 }
 
 fn read_list(path: &Path) -> Result<Vec<u32>> {
@@ -111,73 +172,4 @@ fn parse_list(text: &str) -> Result<Vec<u32>> {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    fn write(root: &Path, file: &str, text: &str) {
-        let path = root.join("devices/system").join(file);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    #[test]
-    fn a_list_with_ranges_and_holes_is_parsed() {
-        assert_eq!(parse_list("0-2,5,7-8\n").unwrap(), [0, 1, 2, 5, 7, 8]);
-        assert!(parse_list("\n").unwrap().is_empty());
-        assert!(parse_list("3-1").is_err());
-        assert!(parse_list("0-99999999").is_err());
-        assert!(parse_list("x").is_err());
-    }
-
-    #[test]
-    fn a_bare_machine_without_caches_or_nodes_is_one_domain_per_cpu() {
-        let dir = tempfile::tempdir().unwrap();
-        write(dir.path(), "cpu/possible", "0-1\n");
-        write(dir.path(), "cpu/online", "0\n");
-        let topology = read(dir.path()).unwrap();
-        assert_eq!(topology.cpus.len(), 2);
-        assert!(topology.cpus[0].online && !topology.cpus[1].online);
-        assert_eq!((topology.cpus[1].l2, topology.cpus[1].node), (1, 0));
-        assert_eq!(
-            (
-                topology.nr_cpu_ids(),
-                topology.nr_online(),
-                topology.nr_nodes()
-            ),
-            (2, 1, 1)
-        );
-    }
-
-    #[test]
-    fn siblings_caches_nodes_and_frequencies_are_read() {
-        let dir = tempfile::tempdir().unwrap();
-        write(dir.path(), "cpu/possible", "0-3\n");
-        write(dir.path(), "cpu/online", "0-3\n");
-        write(dir.path(), "node/possible", "0-1\n");
-        write(dir.path(), "node/node0/cpulist", "0-1\n");
-        write(dir.path(), "node/node1/cpulist", "2-3\n");
-        write(
-            dir.path(),
-            "cpu/cpu3/topology/thread_siblings_list",
-            "2-3\n",
-        );
-        write(dir.path(), "cpu/cpu3/cache/index2/level", "2\n");
-        write(dir.path(), "cpu/cpu3/cache/index2/shared_cpu_list", "2-3\n");
-        write(dir.path(), "cpu/cpu3/cache/index3/level", "3\n");
-        write(dir.path(), "cpu/cpu3/cache/index3/shared_cpu_list", "0-3\n");
-        write(dir.path(), "cpu/cpu3/cpufreq/cpuinfo_max_freq", "4200000\n");
-        let cpu = read(dir.path()).unwrap().cpus[3];
-        assert_eq!(
-            (cpu.core, cpu.l2, cpu.l3, cpu.node, cpu.max_khz),
-            (2, 2, 0, 1, 4_200_000)
-        );
-    }
-
-    #[test]
-    fn more_cpus_than_the_scheduler_holds_is_an_error() {
-        let dir = tempfile::tempdir().unwrap();
-        write(dir.path(), "cpu/possible", "0-2047\n");
-        assert!(read(dir.path()).unwrap_err().to_string().contains("1024"));
-    }
-}
+mod tests;
