@@ -16,7 +16,8 @@ pub struct Cpu {
     pub l3: u32,
     /// NUMA node number.
     pub node: u32,
-    /// Highest frequency in kHz, 0 where the kernel does not say.
+    /// Highest frequency in kHz, or, where no CPU shows one, its capacity as a rank; 0 where the kernel says
+    /// neither.
     pub max_khz: u64,
 }
 
