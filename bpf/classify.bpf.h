@@ -63,7 +63,8 @@ static __always_inline void classify_wake(struct task_struct *p, struct task_ctx
 		interval = time_delta(now, t->last_wake_ns);
 		if (t->is_compositor) {
 			t->boost_ns = boost_refill(t->boost_ns, interval);
-			count(CNT_BOOSTS);
+			if (is_boosted(t))
+				count(CNT_BOOSTS);
 		}
 		freq = rate_per_window(1, interval, WAKEUP_FREQ_MAX);
 		rate = rate_per_window(csw - t->last_csw, interval, CSW_RATE_MAX);
@@ -85,6 +86,8 @@ static __always_inline void classify_sleep(const struct task_struct *p, struct t
 	t->runtime_dev_ns = ewma(t->runtime_dev_ns, abs_diff(run, t->avg_runtime_ns), t->age);
 	t->avg_runtime_ns = ewma(t->avg_runtime_ns, run, t->age);
 	t->awake_run_ns = 0;
+	if (t->age < AGE_CLASSIFIED)
+		t->tier = floor_tier(p, TIER_INTERACTIVE);
 	rescore(p, t);
 }
 

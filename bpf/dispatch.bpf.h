@@ -67,18 +67,23 @@ static __always_inline bool steal(s32 cpu, u64 now)
 static __always_inline void keep_running(s32 cpu, struct task_struct *prev)
 {
 	struct task_ctx *t;
+	s32 home;
 
 	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED)) {
-		/* A CPU that was claimed for work which then went elsewhere is idle without having left. */
-		mark_idle(cpu);
+		/* Claimed for work that then went elsewhere, the CPU idles on without having left it. */
+		if (!bpf_get_current_task_btf()->pid)
+			mark_idle(cpu);
 		return;
 	}
 	t = task_ctx_of(prev);
 	if (!t)
 		return;
-	/* Left without a slice, the kernel hands it to enqueue(), which takes it back into the domain. */
-	if (should_return_to_domain(cpu) && !is_restricted(prev))
+	home = is_restricted(prev) ? -1 : claim_return(cpu);
+	if (home >= 0) {
+		/* Left without a slice, it comes to enqueue(), which sends it there. */
+		t->return_cpu = home + 1;
 		return;
+	}
 	/* A waker may have claimed this CPU for a task that then went elsewhere. */
 	cpu_ctx_of(cpu)->tier = t->tier;
 	scx_bpf_task_set_slice(prev, task_slice(prev, t, cpu, scx_bpf_now()));
@@ -102,7 +107,7 @@ static __always_inline u64 head_vtime(u32 queue, u64 otherwise)
 static __always_inline bool prev_is_due(s32 cpu, struct task_struct *prev, u64 now)
 {
 	struct task_ctx *t;
-	u64 vtime, ran;
+	u64 vtime;
 	u32 other;
 
 	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED))
@@ -113,13 +118,23 @@ static __always_inline bool prev_is_due(s32 cpu, struct task_struct *prev, u64 n
 	other = t->queue < NODE_QUEUES ? node_queue(cpu, QUEUE_BATCH) : cpu_queue(cpu, QUEUE_BATCH);
 	if (nr_queued(other))
 		return false;
-	ran = time_delta(now, t->started_ns);
-	vtime = t->vtime + service_vtime(prev, t, ran);
-	if (vtime_diff(vtime, head_vtime(t->queue, vtime)) >= 0)
-		return false;
+	vtime = t->vtime + service_vtime(prev, t, time_delta(now, t->started_ns));
+	return vtime_diff(vtime, head_vtime(t->queue, vtime)) < 0;
+}
+
+/* It goes on in its queue's turn, and pays for what it had of it so far. */
+static __always_inline void go_on(s32 cpu, struct task_struct *prev, u64 now)
+{
+	struct cpu_ctx *c = cpu_ctx_of(cpu);
+	struct task_ctx *t = task_ctx_of(prev);
+
+	if (!t)
+		return;
 	queue_state_of(t->queue)->served_ns = now;
-	note_batch_run(cpu_ctx_of(cpu), ran);
-	return true;
+	charge_run(prev, t, c, now);
+	c->tier = t->tier;
+	scx_bpf_task_set_slice(prev, task_slice(prev, t, cpu, now));
+	count(CNT_KEEPS);
 }
 
 /* The idle task never disables its own migration: what is counted there is our prologue. */
@@ -140,9 +155,10 @@ static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 	if (rescue_overflow(cpu, now) || take_own(cpu, now) || force_batch(cpu, now) ||
 	    rescue_starved(cpu, now) || take_node_interactive(cpu, now))
 		return;
-	if (!goes_on && (rescue_sojourn(cpu, now) || take_batch(cpu, now) || steal(cpu, now)))
-		return;
-	keep_running(cpu, prev);
+	if (goes_on)
+		go_on(cpu, prev, now);
+	else if (!rescue_sojourn(cpu, now) && !take_batch(cpu, now) && !steal(cpu, now))
+		keep_running(cpu, prev);
 }
 
 #endif /* __PANDEMONIUM_DISPATCH_BPF_H */

@@ -175,7 +175,7 @@ FORMULA u64 awake_penalty_ns(u64 awake_run_ns, u32 tier)
 	return awake_run_ns < cap * NSEC_PER_MSEC_ ? awake_run_ns : cap * NSEC_PER_MSEC_;
 }
 
-/* Sleeping earns half its time back, up to the most that may be used at once. */
+/* Half of the time from one wake-up to the next is earned, up to the most that may be used at once. */
 FORMULA s64 boost_refill(s64 credit_ns, u64 elapsed_ns)
 {
 	u64 earned = elapsed_ns / 2 < BOOST_CREDIT_MAX_NS ? elapsed_ns / 2 : BOOST_CREDIT_MAX_NS;

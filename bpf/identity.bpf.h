@@ -101,8 +101,11 @@ static __noinline void look_at(struct task_struct *p, struct task_ctx *t)
 	if (t->age >= AGE_SETTLED)
 		return;
 	known = bpf_map_lookup_elem(&predictions, &name);
-	if (known)
-		start_from(t, known);
+	if (!known)
+		return;
+	start_from(t, known);
+	if (is_idle_class(p))
+		t->tier = TIER_BATCH;
 }
 
 /* Whether a compositor may go before everything else now; its budget is what keeps that harmless. */

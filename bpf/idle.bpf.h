@@ -83,8 +83,9 @@ static __always_inline bool has_waiters(s32 cpu)
 }
 
 /*
- * A waker that saw no idle CPU counts its task as queued before it inserts it; so either it sees the
- * bit, or this sees the task.
+ * A waker counts its task as queued before it looks for an idle CPU a last time; so either it sees the
+ * bit, or this sees the task. Where the kernel cannot be asked to look again, the task waits for
+ * another CPU.
  */
 static __always_inline void note_idle(s32 cpu, bool idle)
 {
@@ -273,24 +274,12 @@ static __noinline s32 claim_for(struct task_struct *p, struct task_ctx *t, s32 p
 	return cpu;
 }
 
-/* Whether the domain has room again for what spilled out of it. */
-static __noinline bool has_idle_in_domain(void)
+/* A CPU of the domain for what spilled out of it, as soon as there is one; negative otherwise. */
+static __always_inline s32 claim_return(s32 cpu)
 {
-	u32 llc;
-
-	bpf_for(llc, 0, limits.nr_llcs) {
-		struct idle_mask *mask = idle_mask_of(llc);
-
-		if ((mask->words[0] & reach_word(llc, 0, REACH_DOMAIN)) ||
-		    (mask->words[1] & reach_word(llc, 1, REACH_DOMAIN)))
-			return true;
-	}
-	return false;
-}
-
-static __always_inline bool should_return_to_domain(s32 cpu)
-{
-	return settings.has_domain && !is_in_domain(cpu) && has_idle_in_domain();
+	if (!settings.has_domain || is_in_domain(cpu))
+		return -1;
+	return claim_within(cpu, REACH_DOMAIN, CLOSE_OFF);
 }
 
 #endif /* __PANDEMONIUM_IDLE_BPF_H */

@@ -43,7 +43,7 @@ static __always_inline void count_wakeup(void)
 
 /*
  * Ticks gather the wake-ups of their CPUs in a window of fixed length; whichever tick finds it over
- * judges it. A CPU that idles has no tick, but wakes nobody either.
+ * judges it. What a CPU counted while it idled without ticks is too old to belong to a window.
  */
 static __always_inline void sample_wakeup_rate(struct cpu_ctx *c, u64 now)
 {
@@ -52,8 +52,11 @@ static __always_inline void sample_wakeup_rate(struct cpu_ctx *c, u64 now)
 	u64 elapsed = time_delta(now, start);
 	u64 sum;
 
-	__sync_fetch_and_add(&load_state.window_wakeups, (u64)(wakeups - c->wakeups_gathered));
+	if (time_delta(now, c->gathered_ns) <= 2 * limits.burst_window_ns)
+		__sync_fetch_and_add(&load_state.window_wakeups,
+				     (u64)(wakeups - c->wakeups_gathered));
 	c->wakeups_gathered = wakeups;
+	c->gathered_ns = now;
 	if (elapsed < limits.burst_window_ns ||
 	    __sync_val_compare_and_swap(&load_state.window_start, start, now) != start)
 		return;

@@ -25,8 +25,8 @@
 #include "formulas.h"
 #include "maps.bpf.h"
 #include "observe.bpf.h"
-#include "identity.bpf.h"
 #include "groups.bpf.h"
+#include "identity.bpf.h"
 #include "queues.bpf.h"
 #include "load.bpf.h"
 #include "context.bpf.h"
@@ -67,24 +67,26 @@ void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
 
 	leave_queue(t);
 	restricted = is_restricted(p);
+	if (t->return_cpu && !restricted) {
+		place_on(p, t, t->return_cpu - 1, now);
+		return;
+	}
 	/* The kernel asks select_cpu() only for tasks with a choice. */
 	if (wakeup && (p->nr_cpus_allowed == 1 || !__COMPAT_is_enq_cpu_selected(enq_flags)) &&
 	    place_pinned_wakeup(p, t, cpu, now))
 		return;
-	if (place_on_idle(p, t, cpu))
-		return;
-	/* It left its CPU for the domain, which filled up meanwhile; nobody would look for it elsewhere. */
-	if (enq_flags & SCX_ENQ_LAST) {
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE_UNDECIDED_NS, enq_flags);
-		return;
-	}
 	kind = queue_kind_of(t);
 	queue = restricted ? cpu_queue(cpu, kind) : node_queue(cpu, kind);
-	if (kind == QUEUE_INTERACTIVE && is_crowded_out(t, queue)) {
+	if (kind == QUEUE_INTERACTIVE && is_crowded_out(p, t, queue)) {
 		queue += QUEUE_BATCH;
 		count(CNT_GUARDED);
 	}
-	queue_insert(p, t, queue, SLICE_UNDECIDED_NS, enq_flags, now);
+	queue_enter(t, queue, now);
+	if (place_on_idle(p, t, cpu, restricted, now))
+		return;
+	if (!wakeup && place_on_victim(p, t, cpu, restricted, now))
+		return;
+	queue_insert_entered(p, t, enq_flags);
 	if (!restricted)
 		count(CNT_SHARED);
 	else if (p->nr_cpus_allowed > 1)
@@ -129,6 +131,7 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	if (!t)
 		return;
 	leave_queue(t);
+	t->return_cpu = 0;
 	count_start(t, cpu);
 	if (t->woken_ns) {
 		count_wake_latency(t->tier, time_delta(now, t->woken_ns));
@@ -157,25 +160,15 @@ void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)
 {
 	struct task_ctx *t = task_ctx_of(p);
 	struct cpu_ctx *c = cpu_ctx_of(scx_bpf_task_cpu(p));
-	u64 ran, delta;
 
 	c->tier = NR_TIERS;
 	if (!t)
 		return;
-	ran = time_delta(scx_bpf_now(), t->started_ns);
-	delta = service_vtime(p, t, ran);
-	t->awake_run_ns += ran;
-	if (t->is_compositor)
-		t->boost_ns = boost_spend(t->boost_ns, ran);
-	t->vtime += delta;
-	if (t->queue & QUEUE_BATCH) {
-		advance_clock_by_service(t, delta, ran);
-		note_batch_run(c, ran);
-	}
+	charge_run(p, t, c, scx_bpf_now());
 	if (!runnable)
 		return;
-	/* A program that never slept since it started has not been looked at under its own name. */
-	if (!t->wakes && t->age < AGE_CLASSIFIED)
+	/* A program that has not slept since it started was not looked at under its own name. */
+	if (!t->wakes && t->awake_run_ns < CHARGE_MAX_NS)
 		look_at(p, t);
 	demote_if_cpu_bound(p, t, t->awake_run_ns, t->boost_ns);
 	if (t->tier == TIER_BATCH)
@@ -315,7 +308,8 @@ void BPF_STRUCT_OPS(pandemonium_exit_task, struct task_struct *p, struct scx_exi
 {
 	struct task_ctx *t = task_ctx_of(p);
 
-	if (t && !args->cancelled && t->age >= AGE_CLASSIFIED)
+	/* A task that started from a profile and ended before it behaved would only repeat it. */
+	if (t && !args->cancelled && t->wakes > AGE_CLASSIFIED)
 		send_observation(p, t, true);
 }
 

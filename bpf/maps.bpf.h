@@ -47,7 +47,7 @@ struct load_state {
 } load_state SEC(".data.load");
 
 /* Tasks in per-CPU queues that another CPU could take; a hint, so that idle CPUs skip the search. */
-s32 nr_stealable SEC(".data.state");
+s32 nr_stealable SEC(".data.stealable") __attribute__((aligned(CACHE_LINE)));
 
 /*
  * One per dispatch queue, indexed by its id. Whoever inserts or takes a task updates it.
@@ -97,10 +97,11 @@ struct cpu_ctx {
 	bool online;
 	u32 help_cursor;
 	u32 node_cursor;
-	/* Events that this CPU caused, and how far they went into the load estimate. */
-	u32 enqueues;
+	/* Events that this CPU caused, and how far they went into the load estimate; of no use to others. */
+	u32 enqueues __attribute__((aligned(CACHE_LINE)));
 	u32 wakeups;
 	u32 wakeups_gathered;
+	u64 gathered_ns;
 	u64 sampled_ns;
 	struct cusum enqueue_rate;
 } __attribute__((aligned(CACHE_LINE)));
@@ -136,6 +137,8 @@ struct task_ctx {
 	/* The last wake-up came from an interrupt, not from another task. */
 	bool is_external;
 	bool is_rescued;
+	/* One more than the idle CPU claimed for it while it ran outside of the primary domain, or 0. */
+	u32 return_cpu;
 	/* Its control group while it counts there, and as how much. */
 	u32 group;
 	u32 group_load;

@@ -99,7 +99,8 @@ static __always_inline bool waker_hands_over(const struct task_struct *p, u64 wa
 static __always_inline void queue_for_cpu(struct task_struct *p, struct task_ctx *t, s32 cpu,
 					  u64 now)
 {
-	queue_insert(p, t, cpu_queue(cpu, QUEUE_INTERACTIVE), SLICE_UNDECIDED_NS, 0, now);
+	queue_enter(t, cpu_queue(cpu, queue_kind_of(t)), now);
+	queue_insert_entered(p, t, 0);
 	if (p->nr_cpus_allowed > 1)
 		mark_stealable(t);
 }
@@ -131,12 +132,14 @@ static __always_inline s32 find_idle(struct task_struct *p, struct task_ctx *t, 
 	if (is_selector_on() && has_idle_bit(prev_cpu) && !is_restricted(p)) {
 		if (!(wake_flags & SCX_WAKE_SYNC))
 			return claim_for(p, t, prev_cpu);
-		return claim_idle(prev_cpu) ? prev_cpu : -1;
+		return is_in_domain(prev_cpu) && claim_idle(prev_cpu) ? prev_cpu : -1;
 	}
 	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
 	if (!is_idle || (wake_flags & SCX_WAKE_SYNC && cpu == bpf_get_smp_processor_id()))
 		return -1;
-	claim_idle(cpu);
+	/* The kernel's mask does not know whom ours has just given the CPU to. */
+	if (is_selector_on() && has_idle_bit(cpu) && !claim_idle(cpu))
+		return -1;
 	return cpu;
 }
 
@@ -150,8 +153,7 @@ static __always_inline bool should_wait_near(const struct task_struct *p, const 
 	const struct cpu_ctx *c = cpu_ctx_of(prev_cpu);
 	s64 left = vtime_diff(c->expected_end, now);
 
-	if (knobs.affinity_mode < CLOSE_STRONG || t->tier == TIER_LAT_CRITICAL ||
-	    p->flags & PF_KTHREAD)
+	if (closeness_of(p, t) != CLOSE_STRONG || !is_in_domain(prev_cpu))
 		return false;
 	if (c->tier == TIER_BATCH || c->tier >= NR_TIERS || left < 0 || left > STRONG_WAIT_NS)
 		return false;
@@ -167,7 +169,7 @@ static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t,
 	s32 cpu, victim;
 
 	/* The kernel takes the word of any waker; ours counts only if the CPU really comes free. */
-	if (!waker_hands_over(p, wake_flags, this_cpu))
+	if (!waker_hands_over(p, wake_flags, this_cpu) || !is_in_domain(this_cpu))
 		wake_flags &= ~(u64)SCX_WAKE_SYNC;
 	if (should_wait_near(p, t, prev_cpu, now)) {
 		queue_for_cpu(p, t, prev_cpu, now);
@@ -186,7 +188,7 @@ static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t,
 	/* Only here, in the waker's context, and only now that it matters. */
 	t->is_external = is_in_interrupt();
 	if (!(wake_flags & SCX_WAKE_TTWU) ||
-	    is_crowded_out(t, node_queue(prev_cpu, QUEUE_INTERACTIVE)))
+	    is_crowded_out(p, t, node_queue(prev_cpu, QUEUE_INTERACTIVE)))
 		return prev_cpu;
 	victim = pick_victim(p, t, prev_cpu, now);
 	if (victim < 0)
@@ -213,8 +215,11 @@ static __always_inline bool place_pinned_wakeup(struct task_struct *p, struct ta
 		place_on_claimed(p, t, cpu, now);
 		return true;
 	}
-	if (settings.local_kthreads && p->flags & PF_KTHREAD) {
-		place_local(p, t, cpu, 0);
+	if (settings.local_kthreads && p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1) {
+		/* Behind what runs, and there to stay: SCX_ENQ_IMMED would bring it back. */
+		leave_queue(t);
+		rebase_vtime(t, node_queue(cpu, queue_kind_of(t)));
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE_UNDECIDED_NS, 0);
 		count(CNT_LOCAL_KTHREADS);
 		return true;
 	}
@@ -226,26 +231,59 @@ static __always_inline bool place_pinned_wakeup(struct task_struct *p, struct ta
 	return true;
 }
 
+/* Onto a CPU claimed for it, from a callback that runs on another one. */
+static __always_inline void place_on(struct task_struct *p, struct task_ctx *t, s32 cpu, u64 now)
+{
+	t->return_cpu = 0;
+	if (!drains_from_idle && bpf_ksym_exists(scx_bpf_kick_cpu___optional)) {
+		queue_for_cpu(p, t, cpu, now);
+		scx_bpf_kick_cpu___optional(cpu, SCX_KICK_IDLE);
+		return;
+	}
+	leave_queue(t);
+	rebase_vtime(t, node_queue(cpu, queue_kind_of(t)));
+	clamp_vtime(t);
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, SLICE_UNDECIDED_NS, SCX_ENQ_IMMED);
+}
+
 /*
  * Work that lost its CPU without a wake-up goes straight to an idle one. A task that may not migrate
  * just now is left alone: another CPU's local queue would refuse it.
  */
-static __always_inline bool place_on_idle(struct task_struct *p, struct task_ctx *t, s32 prev_cpu)
+static __always_inline bool place_on_idle(struct task_struct *p, struct task_ctx *t, s32 prev_cpu,
+					  bool restricted, u64 now)
 {
 	s32 cpu = -1;
 
 	if (p->nr_cpus_allowed == 1 || cannot_migrate(p))
 		return false;
-	if (is_selector_on() && has_idle_bit(prev_cpu) && !is_restricted(p))
+	if (is_selector_on() && has_idle_bit(prev_cpu) && !restricted)
 		cpu = claim_for(p, t, prev_cpu);
 	else if (bpf_ksym_exists(scx_bpf_pick_idle_cpu___optional))
 		cpu = scx_bpf_pick_idle_cpu___optional(p->cpus_ptr, 0);
 	if (cpu < 0)
 		return false;
-	rebase_vtime(t, node_queue(cpu, queue_kind_of(t)));
-	clamp_vtime(t);
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, SLICE_UNDECIDED_NS, SCX_ENQ_IMMED);
+	place_on(p, t, cpu, now);
 	count(CNT_KICKS_SOFT);
+	return true;
+}
+
+/* A compositor whose slice is over need not wait for a CPU that does less important work. */
+static __always_inline bool place_on_victim(struct task_struct *p, struct task_ctx *t, s32 cpu,
+					    bool restricted, u64 now)
+{
+	s32 victim;
+
+	if (!is_boosted(t) || restricted)
+		return false;
+	victim = pick_victim(p, t, cpu, now);
+	if (victim < 0)
+		return false;
+	claim_victim(victim);
+	leave_queue(t);
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | victim, SLICE_UNDECIDED_NS,
+			   SCX_ENQ_PREEMPT | SCX_ENQ_IMMED);
+	count(CNT_KICKS_HARD);
 	return true;
 }
 

@@ -19,6 +19,8 @@ enum queue_kind {
 };
 
 #define NODE_QUEUES (2 * MAX_CPUS)
+/* For work whose slice running() decides: anything that gets it onto a CPU. */
+#define SLICE_UNDECIDED_NS NSEC_PER_MSEC_
 /* Interactive tasks tied to one CPU; the node's queue has a limit by the number of CPUs. */
 #define QUEUED_PER_CPU_MAX 4
 
@@ -183,13 +185,15 @@ static __always_inline enum queue_kind queue_kind_of(const struct task_ctx *t)
  * sooner. Only so many may queue as interactive, and half of that room is for those that something
  * outside woke: a device or a timer.
  */
-static __always_inline bool is_crowded_out(const struct task_ctx *t, u32 queue)
+static __always_inline bool is_crowded_out(const struct task_struct *p, const struct task_ctx *t,
+					   u32 queue)
 {
-	u64 most = queue < NODE_QUEUES ? QUEUED_PER_CPU_MAX : limits.interactive_max;
+	u64 most = QUEUED_PER_CPU_MAX;
 
-	if (!t->is_external)
-		most /= 2;
-	return nr_queued(queue) >= most && !is_boosted(t);
+	/* Of tasks that can only run here, nobody knows who woke them. */
+	if (queue >= NODE_QUEUES)
+		most = t->is_external ? limits.interactive_max : limits.interactive_max / 2;
+	return nr_queued(queue) >= most && !is_boosted(t) && !(p->flags & PF_WQ_WORKER);
 }
 
 /* Sleeping buys interactive work some credit and batch work little; nobody falls far behind. */
@@ -200,19 +204,23 @@ static __always_inline void clamp_vtime(struct task_ctx *t)
 	t->vtime = vtime_clamp(t->vtime, queue_state_of(t->queue)->clock, credit, VTIME_SPAN_NS);
 }
 
-static __always_inline void queue_insert(struct task_struct *p, struct task_ctx *t, u32 queue,
-					 u64 slice_ns, u64 enq_flags, u64 now)
+/* From now on the task counts as queued; queue_insert_entered() has to follow, or leave_queue(). */
+static __always_inline void queue_enter(struct task_ctx *t, u32 queue, u64 now)
 {
-	u64 deadline;
-
 	leave_queue(t);
 	rebase_vtime(t, queue);
 	clamp_vtime(t);
-	deadline = t->vtime;
-	if (!(queue & QUEUE_BATCH))
-		deadline += awake_penalty_ns(t->awake_run_ns, t->tier);
 	join_queue(t, queue, now);
-	scx_bpf_dsq_insert_vtime(p, queue, slice_ns, deadline, enq_flags);
+}
+
+static __always_inline void queue_insert_entered(struct task_struct *p, const struct task_ctx *t,
+						 u64 enq_flags)
+{
+	u64 deadline = t->vtime;
+
+	if (!(t->queue & QUEUE_BATCH))
+		deadline += awake_penalty_ns(t->awake_run_ns, t->tier);
+	scx_bpf_dsq_insert_vtime(p, t->queue, SLICE_UNDECIDED_NS, deadline, enq_flags);
 }
 
 /* What running for @ran_ns costs the task in virtual time. */

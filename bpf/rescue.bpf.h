@@ -26,6 +26,24 @@ static __always_inline void note_batch_run(struct cpu_ctx *c, u64 ran_ns)
 	c->since_batch = 0;
 }
 
+/* What the task ran for since its start, or since it was last charged. */
+static __always_inline void charge_run(struct task_struct *p, struct task_ctx *t, struct cpu_ctx *c,
+				       u64 now)
+{
+	u64 ran = time_delta(now, t->started_ns);
+	u64 delta = service_vtime(p, t, ran);
+
+	t->started_ns = now;
+	t->awake_run_ns += ran;
+	t->vtime += delta;
+	if (t->is_compositor)
+		t->boost_ns = boost_spend(t->boost_ns, ran);
+	if (t->queue & QUEUE_BATCH) {
+		advance_clock_by_service(t, delta, ran);
+		note_batch_run(c, ran);
+	}
+}
+
 /* Step 6. Batch work of the node and of this CPU alone take turns, so neither starves the other. */
 static __always_inline bool take_batch(s32 cpu, u64 now)
 {

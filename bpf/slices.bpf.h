@@ -5,9 +5,6 @@
 #ifndef __PANDEMONIUM_SLICES_BPF_H
 #define __PANDEMONIUM_SLICES_BPF_H
 
-/* For work whose slice running() decides: anything that gets it onto a CPU. */
-#define SLICE_UNDECIDED_NS NSEC_PER_MSEC_
-
 static __always_inline u64 batch_slice(struct task_struct *p, const struct task_ctx *t, s32 cpu)
 {
 	u64 queued = nr_queued(node_queue(cpu, QUEUE_BATCH)) +
