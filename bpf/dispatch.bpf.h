@@ -137,21 +137,11 @@ static __always_inline void go_on(s32 cpu, struct task_struct *prev, u64 now)
 	count(CNT_KEEPS);
 }
 
-/* The idle task never disables its own migration: what is counted there is our prologue. */
-static __always_inline void learn_prologue(void)
-{
-	struct task_struct *current = bpf_get_current_task_btf();
-
-	if (!current->pid && prologue_depth != current->migration_disabled)
-		prologue_depth = current->migration_disabled;
-}
-
 static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 {
 	u64 now = scx_bpf_now();
 	bool goes_on = prev_is_due(cpu, prev, now);
 
-	learn_prologue();
 	if (rescue_overflow(cpu, now) || take_own(cpu, now) || force_batch(cpu, now) ||
 	    rescue_starved(cpu, now) || take_node_interactive(cpu, now))
 		return;

@@ -235,6 +235,8 @@ int BPF_PROG(drain_on_switch, bool preempt, struct task_struct *prev, struct tas
 
 void BPF_STRUCT_OPS(pandemonium_update_idle, s32 cpu, bool idle)
 {
+	if (!idle)
+		learn_prologue();
 	note_idle(cpu, idle);
 }
 
