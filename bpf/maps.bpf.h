@@ -137,8 +137,8 @@ struct task_ctx {
 	/* The last wake-up came from an interrupt, not from another task. */
 	bool is_external;
 	bool is_rescued;
-	/* One more than the idle CPU claimed for it while it ran outside of the primary domain, or 0. */
-	u32 return_cpu;
+	/* One more than the idle CPU claimed for it to move to, or 0. */
+	u32 better_cpu;
 	/* Its control group while it counts there, and as how much. */
 	u32 group;
 	u32 group_load;
