@@ -62,7 +62,8 @@ static __always_inline void classify_wake(struct task_struct *p, struct task_ctx
 	if (t->last_wake_ns) {
 		interval = time_delta(now, t->last_wake_ns);
 		if (t->is_compositor) {
-			t->boost_ns = boost_refill(t->boost_ns, interval);
+			t->boost_ns = boost_refill(t->boost_ns, time_delta(now, t->boosted_ns));
+			t->boosted_ns = now;
 			if (is_boosted(t))
 				count(CNT_BOOSTS);
 		}

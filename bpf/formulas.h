@@ -32,7 +32,7 @@
 #define CREDIT_UNIT_NS	 (40 * NSEC_PER_MSEC_)
 #define CREDIT_UNITS_MAX 64ULL
 #define BATCH_CREDIT_NS	 (20 * NSEC_PER_MSEC_)
-#define VTIME_SPAN_NS	 (250 * NSEC_PER_MSEC_)
+#define VTIME_SPAN_NS	 (2500 * NSEC_PER_MSEC_)
 
 #define WEIGHT_DEFAULT 100U
 
@@ -175,7 +175,7 @@ FORMULA u64 awake_penalty_ns(u64 awake_run_ns, u32 tier)
 	return awake_run_ns < cap * NSEC_PER_MSEC_ ? awake_run_ns : cap * NSEC_PER_MSEC_;
 }
 
-/* Half of the time from one wake-up to the next is earned, up to the most that may be used at once. */
+/* Half of all time is earned, up to the most that may be used at once. */
 FORMULA s64 boost_refill(s64 credit_ns, u64 elapsed_ns)
 {
 	u64 earned = elapsed_ns / 2 < BOOST_CREDIT_MAX_NS ? elapsed_ns / 2 : BOOST_CREDIT_MAX_NS;

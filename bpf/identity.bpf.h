@@ -108,6 +108,13 @@ static __noinline void look_at(struct task_struct *p, struct task_ctx *t)
 		t->tier = TIER_BATCH;
 }
 
+/* The budget of a compositor that runs now: what it earned and spent since it was last settled. */
+static __always_inline s64 boost_left(const struct task_ctx *t, u64 now)
+{
+	return boost_spend(boost_refill(t->boost_ns, time_delta(now, t->boosted_ns)),
+			   time_delta(now, t->started_ns));
+}
+
 /* Whether a compositor may go before everything else now; its budget is what keeps that harmless. */
 static __always_inline bool is_boosted(const struct task_ctx *t)
 {

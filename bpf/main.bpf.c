@@ -204,7 +204,7 @@ void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
 	sample_wakeup_rate(c, now);
 	sample_score(t->lat_cri);
 	ran = time_delta(now, t->started_ns);
-	demote_if_cpu_bound(p, t, t->awake_run_ns + ran, boost_spend(t->boost_ns, ran));
+	demote_if_cpu_bound(p, t, t->awake_run_ns + ran, boost_left(t, now));
 	if (t->tier == TIER_BATCH)
 		c->tier = TIER_BATCH;
 	if (!tick_should_preempt(t, cpu, now))
@@ -293,6 +293,7 @@ void BPF_STRUCT_OPS(pandemonium_enable, struct task_struct *p)
 	t->last_cpu = cpu;
 	t->last_csw = context_switches(p);
 	t->boost_ns = BOOST_CREDIT_MAX_NS;
+	t->boosted_ns = scx_bpf_now();
 	look_at(p, t);
 }
 

@@ -142,8 +142,9 @@ struct task_ctx {
 	/* Its control group while it counts there, and as how much. */
 	u32 group;
 	u32 group_load;
-	/* What is left of a compositor's budget; may be overdrawn. */
+	/* What was left of a compositor's budget, perhaps overdrawn, and when. */
 	s64 boost_ns;
+	u64 boosted_ns;
 	u64 seen_settings;
 	u64 name[COMM_LEN / 8];
 };

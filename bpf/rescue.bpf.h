@@ -11,6 +11,8 @@
 
 /* A single task that waited this long goes first, whatever its virtual time. */
 #define TASK_WAIT_MAX_NS (300 * NSEC_PER_MSEC_)
+/* One that is to run only when nobody else wants to. */
+#define IDLE_WAIT_MAX_NS (2000 * NSEC_PER_MSEC_)
 #define SCAN_DEPTH	 64
 #define SCAN_PERIOD_NS	 (50 * NSEC_PER_MSEC_)
 /* While a scan finds starved tasks, the next one comes sooner. */
@@ -33,11 +35,13 @@ static __always_inline void charge_run(struct task_struct *p, struct task_ctx *t
 	u64 ran = time_delta(now, t->started_ns);
 	u64 delta = service_vtime(p, t, ran);
 
+	if (t->is_compositor) {
+		t->boost_ns = boost_left(t, now);
+		t->boosted_ns = now;
+	}
 	t->started_ns = now;
 	t->awake_run_ns += ran;
 	t->vtime += delta;
-	if (t->is_compositor)
-		t->boost_ns = boost_spend(t->boost_ns, ran);
 	if (t->queue & QUEUE_BATCH) {
 		advance_clock_by_service(t, delta, ran);
 		note_batch_run(c, ran);
@@ -121,6 +125,14 @@ static __always_inline bool may_run_here(const struct task_struct *p, s32 cpu)
 	       (!p->migration_disabled || scx_bpf_task_cpu(p) == cpu);
 }
 
+static __always_inline bool is_starved(const struct task_struct *p, const struct task_ctx *t,
+				       u64 now)
+{
+	u64 waited = time_delta(now, wait_start(t->queued_ns));
+
+	return waited > TASK_WAIT_MAX_NS && (waited > IDLE_WAIT_MAX_NS || !is_idle_class(p));
+}
+
 /*
  * Moves the first task near one end of @queue that has waited beyond the bound. The overtaken ones
  * are behind the favoured ones near the head, or at the tail if there are many.
@@ -141,8 +153,7 @@ static __noinline bool take_starved_task(u32 queue, s32 cpu, u64 now)
 		if (++looked > SCAN_DEPTH)
 			break;
 		t = task_ctx_of(p);
-		if (!t || time_delta(now, wait_start(t->queued_ns)) < TASK_WAIT_MAX_NS ||
-		    !may_run_here(p, cpu))
+		if (!t || !is_starved(p, t, now) || !may_run_here(p, cpu))
 			continue;
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, SCX_ENQ_IMMED)) {
 			t->is_rescued = true;

@@ -70,6 +70,8 @@ struct Loaded {
 pub struct BpfKernel {
     topology: Topology,
     layout: IdleLayout,
+    /// Bursts counted until the last reading.
+    bursts: u64,
     /// Written with the settings, so that running tasks look at the names again.
     generation: u64,
     loaded: Option<Loaded>,
@@ -84,6 +86,7 @@ impl BpfKernel {
         BpfKernel {
             layout: IdleLayout::of(&topology),
             topology,
+            bursts: 0,
             generation: 1,
             loaded: None,
             exit: None,
@@ -121,6 +124,7 @@ impl Kernel for BpfKernel {
     ) -> Result<(), AttachError> {
         self.detach();
         self.exit = None;
+        self.bursts = 0;
         check_kernel()?;
         // CPUs that were offline before may have shown their caches and nodes by now.
         if let Ok(topology) = topology::read(Path::new("/sys")) {
@@ -166,6 +170,10 @@ impl Kernel for BpfKernel {
             .as_ref()
             .context("the scheduler is not loaded")?;
         let mut reading = maps::read(&loaded.skel, &self.topology)?;
+        // One is over in milliseconds; what counts for a reader is whether there was one.
+        let bursts = reading.counters.bursts_cusum + reading.counters.bursts_wakeups;
+        reading.burst = bursts > self.bursts;
+        self.bursts = bursts;
         reading.at_ns = u64::try_from(clock::monotonic().as_nanos()).unwrap_or(u64::MAX);
         let (idle_ns, nr_online) = idle_time(&fs::read_to_string("/proc/stat")?)?;
         reading.idle_ns = idle_ns;

@@ -18,9 +18,6 @@ const COUNTERS: usize = 26;
 /// First node queue's index; `NODE_QUEUES` in `bpf/queues.bpf.h`.
 const NODE_QUEUES: usize = 2 * 1024;
 
-/// A burst within the last tick of the daemon is still news.
-const BURST_MEMORY_NS: u64 = 1_000_000_000;
-
 /// `MAX_NODES` in `bpf/intf.h`; nodes beyond share the last one's queues.
 const MAX_NODES: u32 = 64;
 
@@ -269,9 +266,6 @@ fn add_gauges(reading: &mut Reading, skel: &BpfSkel<'_>, topology: &Topology) {
             reading.longrun |= since(batch.filled_ns) > LONGRUN_NS;
         }
     }
-    // A burst is over in milliseconds; what counts for a reader is whether there was one.
-    let last_burst = load.load_state.burst_until;
-    reading.burst = last_burst > 0 && now < last_burst.saturating_add(BURST_MEMORY_NS);
     let is_interactive = |tier: u32| {
         (Tier::Interactive.index() as u32..=Tier::LatCritical.index() as u32).contains(&tier)
     };
