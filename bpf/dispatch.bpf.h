@@ -67,7 +67,7 @@ static __always_inline bool steal(s32 cpu, u64 now)
 static __always_inline void keep_running(s32 cpu, struct task_struct *prev)
 {
 	struct task_ctx *t;
-	s32 home;
+	s32 better;
 
 	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED)) {
 		/* Claimed for work that then went elsewhere, the CPU idles on without having left it. */
@@ -78,10 +78,10 @@ static __always_inline void keep_running(s32 cpu, struct task_struct *prev)
 	t = task_ctx_of(prev);
 	if (!t)
 		return;
-	home = is_restricted(prev) ? -1 : claim_return(cpu);
-	if (home >= 0) {
+	better = is_restricted(prev) ? -1 : claim_better(cpu);
+	if (better >= 0) {
 		/* Left without a slice, it comes to enqueue(), which sends it there. */
-		t->return_cpu = home + 1;
+		t->better_cpu = better + 1;
 		return;
 	}
 	/* A waker may have claimed this CPU for a task that then went elsewhere. */
@@ -137,21 +137,11 @@ static __always_inline void go_on(s32 cpu, struct task_struct *prev, u64 now)
 	count(CNT_KEEPS);
 }
 
-/* The idle task never disables its own migration: what is counted there is our prologue. */
-static __always_inline void learn_prologue(void)
-{
-	struct task_struct *current = bpf_get_current_task_btf();
-
-	if (!current->pid && prologue_depth != current->migration_disabled)
-		prologue_depth = current->migration_disabled;
-}
-
 static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 {
 	u64 now = scx_bpf_now();
 	bool goes_on = prev_is_due(cpu, prev, now);
 
-	learn_prologue();
 	if (rescue_overflow(cpu, now) || take_own(cpu, now) || force_batch(cpu, now) ||
 	    rescue_starved(cpu, now) || take_node_interactive(cpu, now))
 		return;

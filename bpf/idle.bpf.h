@@ -274,12 +274,44 @@ static __noinline s32 claim_for(struct task_struct *p, struct task_ctx *t, s32 p
 	return cpu;
 }
 
-/* A CPU of the domain for what spilled out of it, as soon as there is one; negative otherwise. */
-static __always_inline s32 claim_return(s32 cpu)
+/* Whether somebody else runs on the other CPU of the same core. */
+static __always_inline bool shares_core(s32 cpu)
 {
-	if (!settings.has_domain || is_in_domain(cpu))
-		return -1;
-	return claim_within(cpu, REACH_DOMAIN, CLOSE_OFF);
+	const volatile struct idle_cpu *place = idle_cpu_of(cpu);
+	u32 w = (place->bit >> 6) & (LLC_WORDS - 1);
+	u64 pair = idle_llcs[place->llc & (MAX_LLCS - 1)].pair[w];
+	u64 first = core_bit(idle_bit_of(cpu), pair);
+
+	return has_idle_bit(cpu) && (first & pair) && !(*idle_word_of(cpu) & (first | first << 1));
+}
+
+static __always_inline s32 claim_core(u32 llc, enum reach reach)
+{
+	const volatile struct idle_llc *l = &idle_llcs[llc & (MAX_LLCS - 1)];
+	u32 w;
+
+	for (w = 0; w < LLC_WORDS; w++) {
+		u64 idle = idle_mask_of(llc)->words[w];
+		u64 cores = idle_cores(idle, l->single[w], l->pair[w]);
+		s32 cpu = claim_first(llc, w, cores & reach_word(llc, w, reach));
+
+		if (cpu >= 0)
+			return cpu;
+	}
+	return -1;
+}
+
+/*
+ * A better CPU for work that could go on here: one of the domain for what spilled out of it, a core of
+ * its own for what shares one. Negative if there is none.
+ */
+static __always_inline s32 claim_better(s32 cpu)
+{
+	if (settings.has_domain && !is_in_domain(cpu))
+		return claim_within(cpu, REACH_DOMAIN, CLOSE_OFF);
+	if (is_selector_on() && shares_core(cpu))
+		return claim_core(idle_cpu_of(cpu)->llc, REACH_DOMAIN);
+	return -1;
 }
 
 #endif /* __PANDEMONIUM_IDLE_BPF_H */

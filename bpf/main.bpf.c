@@ -67,8 +67,8 @@ void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
 
 	leave_queue(t);
 	restricted = is_restricted(p);
-	if (t->return_cpu && !restricted) {
-		place_on(p, t, t->return_cpu - 1, now);
+	if (t->better_cpu && !restricted) {
+		place_on(p, t, t->better_cpu - 1, now);
 		return;
 	}
 	/* The kernel asks select_cpu() only for tasks with a choice. */
@@ -131,7 +131,7 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	if (!t)
 		return;
 	leave_queue(t);
-	t->return_cpu = 0;
+	t->better_cpu = 0;
 	count_start(t, cpu);
 	if (t->woken_ns) {
 		count_wake_latency(t->tier, time_delta(now, t->woken_ns));
@@ -235,6 +235,8 @@ int BPF_PROG(drain_on_switch, bool preempt, struct task_struct *prev, struct tas
 
 void BPF_STRUCT_OPS(pandemonium_update_idle, s32 cpu, bool idle)
 {
+	if (!idle)
+		learn_prologue();
 	note_idle(cpu, idle);
 }
 

@@ -29,7 +29,7 @@ struct exit_info exit_info SEC(".data.exit");
 
 /* cpu_online() and cpu_offline() write; everybody reads. Zero until init() counted. */
 u32 nr_online SEC(".data.state");
-/* By how much the prologue of a program disables migration of current; dispatch() learns it. */
+/* By how much the prologue of a program disables migration of current; update_idle() learns it. */
 u32 prologue_depth SEC(".data.state");
 /* The last tick of any CPU writes, the daemon reads: userspace cannot ask for this clock. */
 u64 last_tick_ns SEC(".data.tick");
@@ -137,8 +137,8 @@ struct task_ctx {
 	/* The last wake-up came from an interrupt, not from another task. */
 	bool is_external;
 	bool is_rescued;
-	/* One more than the idle CPU claimed for it while it ran outside of the primary domain, or 0. */
-	u32 return_cpu;
+	/* One more than the idle CPU claimed for it to move to, or 0. */
+	u32 better_cpu;
 	/* Its control group while it counts there, and as how much. */
 	u32 group;
 	u32 group_load;

@@ -234,7 +234,7 @@ static __always_inline bool place_pinned_wakeup(struct task_struct *p, struct ta
 /* Onto a CPU claimed for it, from a callback that runs on another one. */
 static __always_inline void place_on(struct task_struct *p, struct task_ctx *t, s32 cpu, u64 now)
 {
-	t->return_cpu = 0;
+	t->better_cpu = 0;
 	if (!drains_from_idle && bpf_ksym_exists(scx_bpf_kick_cpu___optional)) {
 		queue_for_cpu(p, t, cpu, now);
 		scx_bpf_kick_cpu___optional(cpu, SCX_KICK_IDLE);

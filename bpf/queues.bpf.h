@@ -99,6 +99,18 @@ static __always_inline void rebase_vtime(struct task_ctx *t, u32 queue)
 }
 
 /*
+ * The idle task never disables its own migration: what is counted there is our prologue. For callbacks
+ * on the way out of idle, where it is current.
+ */
+static __always_inline void learn_prologue(void)
+{
+	const struct task_struct *current = bpf_get_current_task_btf();
+
+	if (!current->pid && prologue_depth != current->migration_disabled)
+		prologue_depth = current->migration_disabled;
+}
+
+/*
  * Whether the task itself disabled its migration. The prologue of our own programs does the same to
  * current on some kernels, once for each level; counted too low, a task only waits in a queue of its
  * CPU, counted too high, another CPU's local queue would refuse it and end the scheduler.

@@ -17,7 +17,7 @@ all_busy() {
   sleep 1
   mark
   sleep 2
-  echo "CPUs $*:" $(busy "$@")
+  echo "CPUs $*: $(busy "$@" | tr "\n" " ")"
   [ "$(busy_cpus 60 "$@")" = $# ] || fail "a CPU was idle while tasks waited"
   wait "$hogs"
 }

@@ -1,0 +1,35 @@
+#!/bin/sh
+# In exact virtual time: two hogs that were held on one core spread over both as soon as they may.
+# cpus: 4
+# kernels: newest
+# time: virtual
+# qemu: -smp 4,sockets=1,cores=2,threads=2
+# timeout: 200
+set -eu
+. ./lib/daemon.sh
+. ./lib/cpus.sh
+
+[ "$(cat /sys/devices/system/cpu/cpu0/topology/thread_siblings_list)" = 0-1 ] || fail "CPUs 0 and 1 are no siblings"
+start_daemon
+hogs=
+for cpu in 0 1; do
+  taskset -c $cpu pandemonium-workload hog --threads 1 --seconds 600 >/dev/null &
+  hogs="$hogs $!"
+done
+sleep 1
+mark
+sleep 1
+busy 0 1 2 3
+[ "$(busy_cpus 90 0 1)" = 2 ] || fail "the hogs do not share a core to begin with"
+for hog in $hogs; do
+  taskset -a -c -p 0-3 "$hog" >/dev/null
+done
+sleep 0.5
+mark
+sleep 1
+busy 0 1 2 3
+[ "$(busy_cpus 90 0 1)" = 1 ] || fail "the hogs still share a core"
+[ "$(busy_cpus 90 2 3)" = 1 ] || fail "the other core is idle"
+kill $hogs
+still_ours "two hogs on two cores"
+stop_daemon
