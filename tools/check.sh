@@ -23,6 +23,7 @@ lints() {
   step "c format" format_c --dry-run -Werror
   step "shell lint" lint_scripts
   step "rust lint" cargo clippy --workspace --all-targets -- -D warnings
+  step "table of coverage" tools/coverage.sh
 }
 
 command_check() {
