@@ -82,8 +82,8 @@ pub enum Command {
     },
     /// List the names of compositors, add one or remove one
     ///
-    /// Programs with these names draw the desktop, so they are latency-critical whatever they do. A name
-    /// is the kernel's, as `ps -o comm` shows it, of which the first 15 bytes count; a * at its end
+    /// Programs with these names draw the desktop, so they are latency-critical as long as they use no
+    /// more than half a CPU, provided that their executable is the system's own. A name is the kernel's, as `ps -o comm` shows it, of which the first 15 bytes count; a * at its end
     /// stands for any further bytes. A change takes effect at once and lasts until the daemon ends.
     #[command(after_long_help = examples::help("pandemonium-compositor"),
               args_conflicts_with_subcommands = true, disable_help_subcommand = true)]

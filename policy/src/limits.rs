@@ -46,8 +46,8 @@ pub struct Limits {
     pub burst_wakeups_per_tick: u32,
     /// Wake-ups within [`BURST_WINDOW_NS`] that are a fork storm, a tick being 1 ms.
     pub burst_wakeups: u32,
-    /// Furthest that a batch task's deadline may lie beyond the virtual time of its queue, ns: 30 ms,
-    /// on fewer than 8 CPUs 250 ms, where it only bounds starvation.
+    /// Furthest that a waking task's virtual time may lie ahead of its queue's clock, ns: 30 ms, on fewer
+    /// than 8 CPUs 250 ms, where queues are short enough for the rescues to reach everybody.
     pub vtime_ceiling_ns: u64,
     /// Interactive tasks that may be queued at once. Threads that wake each other in large numbers
     /// look interactive too, and nobody waits for them.

@@ -7,7 +7,7 @@ use crate::tier::Tier;
 /// Event counts since attach. Every field only grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Tasks put on a CPU by any step of the dispatch order.
+    /// Tasks that started to run, however they got onto their CPU.
     pub dispatches: u64,
     /// Wake-ups placed directly on an idle CPU, each counted once.
     pub idle_placements: u64,
@@ -19,7 +19,7 @@ pub struct Counters {
     pub keeps: u64,
     /// Kicks that interrupt what runs.
     pub kicks_hard: u64,
-    /// Kicks that only wake an idle CPU or nudge a busy one.
+    /// Tasks without a wake-up that went straight to an idle CPU.
     pub kicks_soft: u64,
     /// Enqueues because of a wake-up.
     pub wakeups: u64,
@@ -33,7 +33,7 @@ pub struct Counters {
     pub sojourn_rescues: u64,
     /// Batch dispatches forced by the deficit counter.
     pub deficit_forced: u64,
-    /// Dispatches from another node's queues.
+    /// Dispatches from the queues of another node, or of another CPU that a task is bound to.
     pub steals: u64,
     /// Tasks taken back from a CPU that a higher scheduling class had claimed.
     pub drained: u64,

@@ -3,6 +3,8 @@
 # cpus: 2
 # time: virtual
 # timeout: 400
+# Variables by name, through eval.
+# shellcheck disable=SC2034,SC2154
 set -eu
 . ./lib/daemon.sh
 . ./lib/numbers.sh
