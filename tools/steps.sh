@@ -42,16 +42,16 @@ step() {
   fi
 }
 
-# Steps that run in the background, as PID:FILE with their words.
-waiting=()
+# Steps that run in the background: the file with its words of each process.
+declare -A waiting=()
 
 # background_step NAME COMMAND...: a step that needs one core; two of them run at a time.
 background_step() {
   local words
-  ((${#waiting[@]} < 2)) || collect_steps
+  ((${#waiting[@]} < 2)) || collect_step
   words=$(mktemp)
   lone_step "$@" >"$words" 2>&1 &
-  waiting+=("$!:$words")
+  waiting[$!]=$words
 }
 
 # lone_step NAME COMMAND...: a step in a process of its own, whose status says how it went.
@@ -61,19 +61,24 @@ lone_step() {
   return "$failed"
 }
 
-# collect_steps: wait for the steps in the background, and show and count them in order.
+# collect_step: wait until one of the steps in the background has ended, and show and count it.
+collect_step() {
+  local ended
+  if wait -n -p ended "${!waiting[@]}"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+  fi
+  cat "${waiting[$ended]}"
+  rm "${waiting[$ended]}"
+  unset "waiting[$ended]"
+}
+
+# collect_steps: the same for all of them.
 collect_steps() {
-  local entry
-  for entry in "${waiting[@]}"; do
-    if wait "${entry%%:*}"; then
-      passed=$((passed + 1))
-    else
-      failed=$((failed + 1))
-    fi
-    cat "${entry#*:}"
-    rm "${entry#*:}"
+  while ((${#waiting[@]})); do
+    collect_step
   done
-  waiting=()
 }
 
 # summary: the last line of a run; fails if a step failed.

@@ -37,30 +37,29 @@ vm_tests() {
   ((${#bare[@]} + ${#system[@]})) || die "no test is called $*"
 
   step "build programs" build_programs
+  ((!${#system[@]})) || step "build package" package
+  # First those that take both cores, so that the others fill them without a gap.
   for file in "${bare[@]}"; do
-    bare_test "$file"
+    [[ $(setting "$file" time multi) != multi ]] || bare_test step "$file"
+  done
+  for file in "${bare[@]}"; do
+    [[ $(setting "$file" time multi) == multi ]] || bare_test background_step "$file"
+  done
+  for file in "${system[@]}"; do
+    system_test "$file"
   done
   collect_steps
-  if ((${#system[@]})); then
-    step "build package" package
-    for file in "${system[@]}"; do
-      system_test "$file"
-    done
-    collect_steps
-  fi
   if ((${#bare[@]})) && ! kernel_file oldest >/dev/null; then
     echo "the oldest supported kernel (6.12) was not tried: set PANDEMONIUM_OLDEST_KERNEL or run ./dev kernel"
   fi
 }
 
+# bare_test RUN FILE: the test on every kernel and number of CPUs that it asks for, as RUN, a kind of step.
 bare_test() {
-  local name kernel cpus run=background_step
+  local run=$1 name kernel cpus
+  shift
   name=$(basename "$1" .sh)
   test_settings "$1"
-  if [[ $vm_time == multi ]]; then
-    run=step # it takes both cores
-    collect_steps
-  fi
   for kernel in $(setting "$1" kernels 'newest oldest'); do
     if [[ $kernel == oldest ]] && ! kernel_file oldest >/dev/null; then continue; fi
     for cpus in $(setting "$1" cpus 2); do

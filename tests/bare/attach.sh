@@ -5,6 +5,7 @@
 set -eu
 . ./lib/daemon.sh
 # grep fails when it counts none.
+# time: single
 programs() { bpftool prog list | grep -c struct_ops || true; }
 before=$(programs)
 

@@ -8,6 +8,7 @@ set -eu
 . ./lib/numbers.sh
 
 # local_kthreads OPTION...: how many did so while every CPU was busy.
+# time: single
 local_kthreads() {
   start_daemon "$@"
   pandemonium-workload hog --threads 4 --seconds 6 >/dev/null

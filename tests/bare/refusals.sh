@@ -6,6 +6,7 @@ set -eu
 . ./lib/daemon.sh
 
 # refuses STATUS TEXT COMMAND...
+# time: single
 refuses() {
   wanted=$1 text=$2 status=0
   shift 2

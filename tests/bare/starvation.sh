@@ -1,6 +1,6 @@
 #!/bin/sh
 # In exact virtual time: no task that wants to run waits for a second, however many and of whatever kind.
-# cpus: 1 2 4
+# cpus: 1 4
 # time: virtual
 # timeout: 400
 set -eu

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Hard work with tasks that change their affinity all the time: never ejected.
-# cpus: 2 4
+# cpus: 4
 # timeout: 240
 set -eu
 . ./lib/daemon.sh

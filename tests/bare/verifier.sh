@@ -1,6 +1,7 @@
 #!/bin/sh
 # Every program stays far below the million instructions at which the verifier gives up.
-# timeout: 90
+# timeout: 150
+# time: single
 set -eu
 . ./lib/daemon.sh
 start_daemon -v

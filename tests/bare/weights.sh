@@ -3,6 +3,7 @@
 # cpus: 1
 # time: virtual
 # timeout: 200
+# kernels: newest
 set -eu
 . ./lib/daemon.sh
 spin() { while :; do :; done; }
