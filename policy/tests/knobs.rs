@@ -106,6 +106,18 @@ fn baselines_follow_the_specification_and_fit_at_every_cpu_count() {
     }
 }
 
+#[test]
+fn a_busier_machine_demotes_sooner_and_lets_bank_less_at_every_cpu_count() {
+    for cpus in [1, 2, 4, 12, 1024] {
+        let row = |regime: Regime| {
+            let k = regime.baseline(&Limits::for_cpus(cpus));
+            (k.cpu_bound_thresh_ns / 1000, k.lag_scale)
+        };
+        let rows = [Regime::Light, Regime::Mixed, Regime::Heavy].map(row);
+        assert_eq!(rows, [(5000, 6), (2500, 4), (2000, 2)], "{cpus} CPUs");
+    }
+}
+
 proptest! {
     #[test]
     fn clamping_brings_anything_into_range_and_is_idempotent(values in any::<[u64; 10]>()) {

@@ -86,12 +86,30 @@ fn every_observation_that_changes_the_table_is_a_new_generation() {
 
 #[test]
 fn the_longest_unused_profile_goes_first() {
-    let mut table = Profiles::from_stored(1000, full());
-    table.learn(&seen("new", true));
-    assert_eq!(table.len(), Profiles::CAPACITY);
-    assert!(table.get(&comm("p0000")).is_none());
-    assert!(table.get(&comm("p0001")).is_some());
-    assert!(table.get(&comm("new")).is_some());
+    // The oldest three are neither first nor last by name, and have been observed most.
+    let mut profiles: Vec<_> = full()
+        .into_iter()
+        .map(|p| Profile {
+            last_used: p.last_used + 500,
+            ..p
+        })
+        .collect();
+    let oldest = [400, 7, 250];
+    for (last_used, i) in (1..).zip(oldest) {
+        profiles[i].last_used = last_used;
+        profiles[i].observations = 90;
+    }
+    let mut table = Profiles::from_stored(2000, profiles);
+    let is_known = |table: &Profiles, i: usize| table.get(&comm(&format!("p{i:04}"))).is_some();
+    for (round, evicted) in oldest.into_iter().enumerate() {
+        let new = format!("new{round}");
+        table.learn(&seen(&new, true));
+        assert_eq!(table.len(), Profiles::CAPACITY);
+        assert!(!is_known(&table, evicted), "p{evicted:04} stayed");
+        assert!(table.get(&comm(&new)).is_some());
+    }
+    let others = (0..Profiles::CAPACITY).filter(|i| !oldest.contains(i));
+    assert!(others.into_iter().all(|i| is_known(&table, i)));
 }
 
 #[test]

@@ -168,6 +168,22 @@ fn an_audio_thread_is_latency_critical_and_a_compiler_is_batch() {
     assert_eq!(f::tier_of_score(compiler, 32, 8), 0);
 }
 
+#[test]
+fn an_average_run_makes_a_slice_of_one_and_a_half_or_two() {
+    let of_300_us = |tier| f::slice_of_sleeper(tier, 300 * US, MS);
+    assert_eq!(of_300_us(2), 450 * US, "latency-critical");
+    assert_eq!(of_300_us(1), 600 * US, "interactive");
+}
+
+#[test]
+fn credit_is_as_many_units_as_the_lag_scale_says() {
+    // Eight wake-ups in 100 ms, as LIGHT, MIXED and HEAVY have it; then what no scale exceeds.
+    let credit_ms = |lag_scale| f::wake_credit_ns(8, lag_scale, 0) / MS;
+    assert_eq!([6, 4, 2].map(credit_ms), [480, 320, 160]);
+    assert_eq!(f::wake_credit_ns(64, 4, 0), 2560 * MS);
+    assert_eq!(f::wake_credit_ns(64, 16, 0), 2560 * MS);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -284,6 +300,18 @@ proptest! {
     }
 
     #[test]
+    fn twice_the_lag_scale_is_twice_the_credit_up_to_its_bound(
+        quarter in 1u32..=16, lag in knob("lag_scale"), more in 0u64..=16, queued in 0u64..200
+    ) {
+        // Without a remainder, so that no rounding is in the way.
+        let credit = |lag_scale| f::wake_credit_ns(4 * quarter, lag_scale, queued);
+        prop_assert!(credit(lag + more) >= credit(lag));
+        if u64::from(quarter) * lag * 2 <= 64 {
+            prop_assert!(credit(lag * 2).abs_diff(credit(lag) * 2) <= 1);
+        }
+    }
+
+    #[test]
     fn time_awake_costs_at_most_20_30_or_40_ms(run in number(), more in number(), tier in 0u32..=2) {
         let cap = [40, 30, 20][tier as usize] * MS;
         let penalty = f::awake_penalty_ns(run, tier);
@@ -298,6 +326,26 @@ proptest! {
         let got = f::slice_of_sleeper(tier, avg, slice);
         prop_assert!(got >= 100 * US && got <= slice, "{}", got);
         prop_assert!(f::slice_of_sleeper(tier, avg.saturating_add(more), slice) >= got);
+    }
+
+    #[test]
+    fn slices_of_sleepers_are_these_multiples_between_their_bounds(
+        (slice, avg) in knob("slice_ns").prop_flat_map(|slice| (Just(slice), 0..=slice))
+    ) {
+        let bounded = |ns: u64| ns.clamp(100 * US, slice);
+        prop_assert_eq!(f::slice_of_sleeper(2, avg, slice), bounded(avg * 3 / 2));
+        prop_assert_eq!(f::slice_of_sleeper(1, avg, slice), bounded(avg * 2));
+    }
+
+    #[test]
+    fn a_round_over_all_batch_tasks_takes_80_ms(
+        (cpus, sharers) in (1u64..=1024).prop_flat_map(|cpus| (Just(cpus), 4 * cpus..=80 * cpus))
+    ) {
+        // From four to eighty for each CPU, a slice is between 20 ms, its knob, and 1 ms.
+        let slice = f::slice_of_batch(20 * MS, 100, sharers - 1, cpus as u32);
+        prop_assert_eq!(slice, 80 * MS * cpus / sharers);
+        let round = slice * sharers / cpus;
+        prop_assert!(round <= 80 * MS && round > 80 * MS - US, "{}", round);
     }
 
     #[test]

@@ -306,3 +306,6 @@ pub fn read_exit(skel: &BpfSkel<'_>) -> Option<(u64, i64, String, String)> {
     };
     (kind != 0).then(|| (kind, info.code, text(&info.reason), text(&info.msg)))
 }
+
+#[cfg(test)]
+mod tests;

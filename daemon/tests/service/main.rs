@@ -4,6 +4,7 @@
 
 mod choices;
 mod command_line;
+mod cpu_count;
 mod ejection;
 mod harness;
 mod interface;
