@@ -158,6 +158,23 @@ static __always_inline s32 claim_in_llc(u32 llc, enum reach reach)
 	return -1;
 }
 
+/* One cache: whole cores only. */
+static __always_inline s32 claim_core(u32 llc, enum reach reach)
+{
+	const volatile struct idle_llc *l = &idle_llcs[llc & (MAX_LLCS - 1)];
+	u32 w;
+
+	for (w = 0; w < LLC_WORDS; w++) {
+		u64 idle = idle_mask_of(llc)->words[w];
+		u64 cores = idle_cores(idle, l->single[w], l->pair[w]);
+		s32 cpu = claim_first(llc, w, cores & reach_word(llc, w, reach));
+
+		if (cpu >= 0)
+			return cpu;
+	}
+	return -1;
+}
+
 /* How a search treats the second-level cache around the CPU that the task ran on last. */
 enum closeness {
 	CLOSE_OFF,
@@ -199,7 +216,7 @@ static __always_inline s32 claim_near(s32 prev, enum reach reach, enum closeness
 		count(CNT_L2_PLACEMENTS);
 		return cpu;
 	}
-	cpu = claim_first(llc, w, cores & idle);
+	cpu = claim_core(llc, reach);
 	if (cpu >= 0)
 		return cpu;
 	if ((idle & bit) && claim_idle(prev))
@@ -283,22 +300,6 @@ static __always_inline bool shares_core(s32 cpu)
 	u64 first = core_bit(idle_bit_of(cpu), pair);
 
 	return has_idle_bit(cpu) && (first & pair) && !(*idle_word_of(cpu) & (first | first << 1));
-}
-
-static __always_inline s32 claim_core(u32 llc, enum reach reach)
-{
-	const volatile struct idle_llc *l = &idle_llcs[llc & (MAX_LLCS - 1)];
-	u32 w;
-
-	for (w = 0; w < LLC_WORDS; w++) {
-		u64 idle = idle_mask_of(llc)->words[w];
-		u64 cores = idle_cores(idle, l->single[w], l->pair[w]);
-		s32 cpu = claim_first(llc, w, cores & reach_word(llc, w, reach));
-
-		if (cpu >= 0)
-			return cpu;
-	}
-	return -1;
 }
 
 /*

@@ -1,11 +1,17 @@
-//! Compiles the formulas as the host's C compiler sees them.
+//! Compiles the formulas and the idle selection as the host's C compiler sees them.
 
 fn main() {
-    for file in ["wrapper.c", "../formulas.h", "../intf.h"] {
+    for file in [
+        "wrapper.c",
+        "idle.c",
+        "../formulas.h",
+        "../idle.bpf.h",
+        "../intf.h",
+    ] {
         println!("cargo::rerun-if-changed={file}");
     }
     cc::Build::new()
-        .file("wrapper.c")
+        .files(["wrapper.c", "idle.c"])
         .include("..")
         .warnings_into_errors(true)
         .extra_warnings(true)

@@ -16,9 +16,10 @@ first=$!
 sleep 1
 mark
 sleep 2
+# What this script itself runs finds the domain full.
 busy 0 1 2 3
 [ "$(busy_cpus 90 2 3)" = 2 ] || fail "the domain was not used"
-[ "$(busy_cpus 10 0 1)" = 0 ] || fail "work left the domain"
+[ "$(busy_cpus 40 0 1)" = 0 ] || fail "work left the domain"
 echo "two more: all four CPUs"
 pandemonium-workload hog --threads 2 --seconds 7 >/dev/null &
 second=$!
@@ -34,7 +35,7 @@ mark
 sleep 1
 busy 0 1 2 3
 [ "$(busy_cpus 90 2 3)" = 2 ] || fail "what spilled did not come back"
-[ "$(busy_cpus 10 0 1)" = 0 ] || fail "work stayed outside the domain"
+[ "$(busy_cpus 40 0 1)" = 0 ] || fail "work stayed outside the domain"
 wait "$second"
 still_ours "a primary domain"
 stop_daemon

@@ -4,7 +4,7 @@
 # cpus: 2
 # kernels: newest
 # time: single
-# timeout: 70
+# timeout: 120
 set -eu
 . ./lib/daemon.sh
 # The emulated machine does not switch itself off after it has slept: a panic after the verdict is its end.

@@ -2,6 +2,8 @@
 //!
 //! Only tests use this crate. Times are nanoseconds; tiers are the numbers of `enum tier`.
 
+pub mod idle;
+
 // SAFETY: `wrapper.c` defines each of these with the same types, and none touches memory.
 unsafe extern "C" {
     /// Moving average: halves while young, eighths from age 8 on.
