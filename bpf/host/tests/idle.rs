@@ -246,7 +246,7 @@ proptest! {
         };
         prop_assert!(cpus.contains(&cpu) && !idle.is_marked(cpu));
         let is_free = |cpu: &u32| cpus.contains(cpu) && inside.contains(cpu);
-        prop_assert_eq!(is_free(&cpu), cpus.iter().any(|c| is_free(c)));
+        prop_assert_eq!(is_free(&cpu), cpus.iter().any(&is_free));
         // Whole cores of the domain in the cache it ran in; both siblings of those count.
         let is_core = |cpu: u32| {
             is_free(&(cpu & !1)) && is_free(&(cpu | 1)) && cpu / 8 == prev / 8
