@@ -207,6 +207,10 @@ void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
 	demote_if_cpu_bound(p, t, t->awake_run_ns + ran, boost_left(t, now));
 	if (t->tier == TIER_BATCH)
 		c->tier = TIER_BATCH;
+	if (!c->online) {
+		scx_bpf_task_set_slice(p, SLICE_ENDLESS);
+		return;
+	}
 	if (!tick_should_preempt(t, cpu, now))
 		return;
 	scx_bpf_task_set_slice(p, 0);

@@ -14,9 +14,17 @@ static __always_inline u64 batch_slice(struct task_struct *p, const struct task_
 			      queued, nr_online);
 }
 
+/*
+ * On its way offline a CPU no longer asks what to run, and with SCX_OPS_ENQ_LAST the kernel would leave
+ * what ran there for good once its slice is over: the threads that take the CPU down.
+ */
+#define SLICE_ENDLESS (~0ULL)
+
 static __always_inline u64 task_slice(struct task_struct *p, const struct task_ctx *t, s32 cpu,
 				      u64 now)
 {
+	if (!cpu_ctx_of(cpu)->online)
+		return SLICE_ENDLESS;
 	if (t->tier == TIER_BATCH)
 		return batch_slice(p, t, cpu);
 	return slice_of_sleeper(t->tier, t->avg_runtime_ns, sleeper_slice_max(cpu, now));
