@@ -268,6 +268,8 @@ void BPF_STRUCT_OPS(pandemonium_cpu_offline, s32 cpu)
 	cpu_ctx_of(cpu)->tier = NR_TIERS;
 	cpu_ctx_of(cpu)->online = false;
 	claim_idle(cpu);
+	/* The thread that takes it down, which runs there at this moment. */
+	scx_bpf_task_set_slice(bpf_get_current_task_btf(), SLICE_ENDLESS);
 	flush_to_global(cpu_queue(cpu, QUEUE_INTERACTIVE));
 	flush_to_global(cpu_queue(cpu, QUEUE_BATCH));
 }
