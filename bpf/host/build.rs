@@ -1,23 +1,20 @@
-//! Compiles the formulas and the idle selection as the host's C compiler sees them.
+//! Compiles the scheduler as the host's C compiler sees it.
 
 fn main() {
-    for file in [
-        "wrapper.c",
-        "idle.c",
-        "../formulas.h",
-        "../idle.bpf.h",
-        "../intf.h",
-    ] {
-        println!("cargo::rerun-if-changed={file}");
-    }
+    println!("cargo::rerun-if-changed=..");
     cc::Build::new()
-        .files(["wrapper.c", "idle.c"])
+        .files(["wrapper.c", "kernel.c", "scheduler.c"])
+        .include("kernel")
         .include("..")
+        .include(".")
+        .std("gnu23")
         .warnings_into_errors(true)
         .extra_warnings(true)
-        // The formulas are written for the kernel, where these conversions are intended and a
-        // program need not use all of them.
+        // The scheduler is written for the kernel, where these conversions are intended and a program
+        // need not use all there is; scheduler.c leaves out `const`.
         .flag_if_supported("-Wno-sign-compare")
         .flag_if_supported("-Wno-unused-function")
-        .compile("pandemonium_formulas");
+        .flag_if_supported("-Wno-unused-parameter")
+        .flag_if_supported("-Wno-ignored-qualifiers")
+        .compile("pandemonium_host");
 }

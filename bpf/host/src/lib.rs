@@ -1,8 +1,18 @@
-//! The formulas of `bpf/formulas.h`, called as they are: the very text the scheduler is built from.
+//! The scheduler of `bpf/`, compiled for the host: the very text that the kernel gets, called by tests.
 //!
-//! Only tests use this crate. Times are nanoseconds; tiers are the numbers of `enum tier`.
+//! Its formulas one by one here, its idle selection in [`idle`], all of it on a simulated machine in
+//! [`machine`]. Times are nanoseconds; tiers are the numbers of `enum tier`.
 
 pub mod idle;
+pub mod machine;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Held by whoever uses the scheduler's state, of which there is one.
+fn lock() -> MutexGuard<'static, ()> {
+    static STATE: Mutex<()> = Mutex::new(());
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 // SAFETY: `wrapper.c` defines each of these with the same types, and none touches memory.
 unsafe extern "C" {

@@ -2,7 +2,7 @@
 // Foreign functions are no closures, whatever the lint believes.
 #![allow(clippy::redundant_closure, clippy::unwrap_used, missing_docs)]
 
-use pandemonium_formulas as f;
+use pandemonium_bpf_host as f;
 use pandemonium_policy::{Histogram, Knobs};
 use proptest::prelude::*;
 

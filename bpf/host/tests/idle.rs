@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use pandemonium_formulas::idle::{Idle, Llc};
+use pandemonium_bpf_host::idle::{Idle, Llc};
 use pandemonium_policy::idle_layout::IdleLayout;
 use pandemonium_policy::{Cpu, CpuSet, Topology};
 use proptest::prelude::*;

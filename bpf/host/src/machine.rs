@@ -1,0 +1,615 @@
+//! The whole scheduler on a machine of plain C: tests wake tasks, move the clock and see who runs.
+//!
+//! Time passes only when a test lets it, and everything happens in one order, so every outcome is exact.
+//! What the kernel would end the scheduler for makes the test fail.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::ffi::{CStr, CString, c_char};
+use std::sync::MutexGuard;
+
+use pandemonium_policy::idle_layout::{IdleLayout, NO_LLC};
+use pandemonium_policy::limits::{BURST_WINDOW_NS, LONGRUN_NS};
+use pandemonium_policy::{Cpu, Knobs, Limits, Settings, Topology};
+
+// SAFETY: `kernel.c` and `scheduler.c` define each of these with the same types. They touch only their own
+// static state, which `Machine` guards, read no more of an array than its type says, keep no pointer but
+// that of `host_set_executable`, which gets one to text that lives for ever, and take no number of a task or
+// CPU that they did not give out.
+unsafe extern "C" {
+    safe fn kernel_reset(nr_cpus: u32);
+    safe fn kernel_start() -> i32;
+    safe fn kernel_error() -> *const c_char;
+    safe fn kernel_set_online(cpu: u32, online: bool);
+    safe fn kernel_advance(ns: u64);
+    safe fn kernel_now() -> u64;
+    safe fn kernel_sleep(cpu: i32);
+    safe fn kernel_exit(cpu: i32);
+    safe fn kernel_tick(cpu: i32);
+    safe fn kernel_hold(cpu: i32);
+    safe fn kernel_unhold(cpu: i32);
+    safe fn kernel_offline(cpu: i32);
+    safe fn kernel_online(cpu: i32);
+    safe fn kernel_nr_in(queue: u64) -> u64;
+
+    safe fn host_set_knobs(values: &[u64; 10], size: u64);
+    safe fn host_set_machine(nr_cpu_ids: u32, nr_nodes: u32, nr_llcs: u32);
+    safe fn host_set_waits(overflow_ns: u64, starvation_ns: u64, ceiling_ns: u64, longrun_ns: u64);
+    safe fn host_set_budgets(deficit: u32, longrun: u32, interactive_max: u32, depth: u32);
+    safe fn host_set_burst(window_ns: u64, wakeups: u32);
+    safe fn host_set_choices(idle_selector: bool, local_kthreads: bool, slice_lag_ns: i64);
+    safe fn host_set_domain(llc: u32, words: &[u64; 2]);
+    safe fn host_add_pattern(text: &[u8; 16], mask: &[u8; 16]);
+    safe fn host_set_drains(drains: bool);
+    safe fn host_set_cpu(cpu: u32, node: u32, l2: u32, llc: u16, bit: u16, l2_mask: u64);
+    safe fn host_set_llc(
+        llc: u32,
+        node: u32,
+        single: &[u64; 2],
+        pair: &[u64; 2],
+        cpus: &[u16; 128],
+    );
+    fn host_predict(comm: *const c_char, tier: u32, freq: u32, csw: u32, avg_runtime_ns: u64);
+
+    safe fn host_counter(what: u32) -> u64;
+    safe fn host_nr_sent() -> u64;
+    safe fn host_read_task(task: u32, out: &mut View);
+    safe fn host_current(cpu: i32) -> i64;
+    safe fn host_nr_waiting(queue: u32) -> u64;
+    safe fn host_cpu_queue(cpu: i32, kind: u32) -> u32;
+    safe fn host_node_queue(node: u32, kind: u32) -> u32;
+    safe fn host_tier_on(cpu: i32) -> u32;
+    safe fn host_is_burst() -> bool;
+    safe fn host_is_longrun(cpu: i32) -> bool;
+
+    fn host_new_task(comm: *const c_char) -> u32;
+    fn host_set_comm(task: u32, comm: *const c_char);
+    fn host_set_executable(task: u32, name: *const c_char, uid: u32, mode: u32, magic: u64);
+    safe fn host_set_history(task: u32, freq: u32, csw: u32, avg_runtime_ns: u64);
+    safe fn host_set_vtime(task: u32, ahead_of_clock: i64);
+    safe fn host_set_flags(task: u32, flags: u32);
+    safe fn host_set_policy(task: u32, policy: u32);
+    safe fn host_set_weight(task: u32, weight: u32);
+    safe fn host_set_migration_disabled(task: u32, disabled: bool);
+    safe fn host_allow(task: u32, cpu: u32, allowed: bool);
+    safe fn host_enter(task: u32, cpu: i32);
+    safe fn host_fork(task: u32, cpu: i32);
+    safe fn host_wake(task: u32, waker: i32, sync: bool, by_interrupt: bool);
+}
+
+/// Time between two ticks of a busy CPU, ns: `CONFIG_HZ=250`.
+pub const TICK_NS: u64 = 4_000_000;
+
+/// `enum tier`.
+pub const BATCH: u32 = 0;
+/// `enum tier`.
+pub const INTERACTIVE: u32 = 1;
+/// `enum tier`.
+pub const LAT_CRITICAL: u32 = 2;
+
+/// `enum queue_kind`.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// Interactive and latency-critical work.
+    Interactive,
+    /// Batch work, and what queues with it.
+    Batch,
+}
+
+/// `enum counter`, in its order.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the names are those of the counters in intf.h")]
+pub enum Counter {
+    Dispatches,
+    IdlePlacements,
+    Shared,
+    TickPreempts,
+    Keeps,
+    KicksHard,
+    KicksSoft,
+    Wakeups,
+    Requeues,
+    OverflowRescues,
+    StarvationRescues,
+    SojournRescues,
+    DeficitForced,
+    Steals,
+    Drained,
+    ObservationsLost,
+    WarmStarts,
+    Boosts,
+    BoostsSpent,
+    BurstsCusum,
+    BurstsWakeups,
+    Guarded,
+    DomainSpills,
+    LocalKthreads,
+    L2Placements,
+    StrongWaits,
+}
+
+/// What the scheduler and the kernel know of a task; `struct host_task`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct View {
+    /// What is left of its slice, ns.
+    pub slice_ns: u64,
+    /// Virtual time, ns.
+    pub vtime: u64,
+    /// That of its queue's clock.
+    pub clock: u64,
+    /// Average run between two sleeps, ns.
+    pub avg_runtime_ns: u64,
+    /// The longest it has waited for a CPU so far, ns.
+    pub longest_wait_ns: u64,
+    /// CPU time so far, ns.
+    pub ran_ns: u64,
+    /// `enum tier`.
+    pub tier: u32,
+    /// Wake-ups that its averages are from.
+    pub age: u32,
+    /// Latency criticality.
+    pub lat_cri: u32,
+    /// The queue its virtual time counts in.
+    pub queue: u32,
+    /// Where it runs or ran last.
+    pub cpu: i32,
+    /// In a queue of the kernel, local ones included.
+    pub waits: bool,
+}
+
+/// A task of one [`Machine`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Task(u32);
+
+/// A task that runs for `run_ns` and then sleeps for `sleep_ns`, again and again.
+#[derive(Clone, Copy, Debug)]
+struct Habit {
+    run_ns: u64,
+    sleep_ns: u64,
+    left_ns: u64,
+}
+
+/// The machine with the scheduler loaded; there is one at a time.
+pub struct Machine {
+    _guard: MutexGuard<'static, ()>,
+    layout: IdleLayout,
+    cpus: Vec<u32>,
+    habits: BTreeMap<Task, Habit>,
+    wakes: BinaryHeap<Reverse<(u64, Task)>>,
+}
+
+fn text(comm: &str) -> CString {
+    CString::new(comm).unwrap_or_default()
+}
+
+impl Machine {
+    /// A machine with nothing to do, with the limits of its size and otherwise the defaults.
+    pub fn new(topology: &Topology) -> Machine {
+        let guard = crate::lock();
+        let layout = IdleLayout::of(topology);
+        kernel_reset(topology.nr_cpu_ids());
+        host_set_machine(topology.nr_cpu_ids(), topology.nr_nodes(), layout.nr_llcs);
+        for id in 0..topology.nr_cpu_ids() {
+            host_set_cpu(id, 0, id, NO_LLC, 0, 0);
+            kernel_set_online(id, false);
+        }
+        for cpu in &topology.cpus {
+            let place = layout.cpus[cpu.id as usize];
+            let (llc, bit) = (place.llc, place.bit.into());
+            host_set_cpu(cpu.id, cpu.node, cpu.l2, llc, bit, place.l2_mask);
+            kernel_set_online(cpu.id, cpu.online);
+        }
+        for (index, llc) in layout.llcs.iter().enumerate() {
+            host_set_llc(index as u32, llc.node, &llc.single, &llc.pair, &llc.cpus);
+        }
+        let mut machine = Machine {
+            _guard: guard,
+            layout,
+            cpus: topology.cpus.iter().map(|cpu| cpu.id).collect(),
+            habits: BTreeMap::new(),
+            wakes: BinaryHeap::new(),
+        };
+        machine.set_knobs(&Knobs::default());
+        machine.set_limits(&Limits::for_cpus(topology.nr_online()));
+        machine.choose(&Settings::default());
+        assert_eq!(kernel_start(), 0, "the scheduler starts");
+        machine
+    }
+
+    /// A machine of so many CPUs that share one cache and have no siblings.
+    pub fn with_cpus(nr_cpus: u32) -> Machine {
+        let cpus = (0..nr_cpus).map(|id| Cpu {
+            id,
+            online: true,
+            core: id,
+            l2: id,
+            l3: 0,
+            node: 0,
+            max_khz: 0,
+        });
+        Machine::new(&Topology {
+            cpus: cpus.collect(),
+        })
+    }
+
+    /// The knobs, as the daemon writes them.
+    pub fn set_knobs(&mut self, knobs: &Knobs) {
+        let values = [
+            knobs.slice_ns,
+            knobs.preempt_thresh_ns,
+            knobs.lag_scale,
+            knobs.batch_slice_ns,
+            knobs.burst_slice_ns,
+            knobs.cpu_bound_thresh_ns,
+            knobs.lat_cri_thresh_high,
+            knobs.lat_cri_thresh_low,
+            knobs.affinity_mode,
+            knobs.sojourn_thresh_ns,
+        ];
+        host_set_knobs(&values, size_of_val(&values) as u64);
+    }
+
+    /// The limits, as the daemon writes them.
+    pub fn set_limits(&mut self, limits: &Limits) {
+        host_set_waits(
+            limits.overflow_rescue_ns,
+            limits.starvation_rescue_ns,
+            limits.vtime_ceiling_ns,
+            LONGRUN_NS,
+        );
+        host_set_budgets(
+            limits.deficit_budget,
+            limits.longrun_budget,
+            limits.interactive_max,
+            limits.placement_depth,
+        );
+        host_set_burst(BURST_WINDOW_NS, limits.burst_wakeups);
+    }
+
+    /// What people choose, but for compositors; a domain stays once it is set.
+    pub fn choose(&mut self, settings: &Settings) {
+        host_set_choices(
+            settings.idle_selector,
+            settings.local_kthreads,
+            settings.slice_lag_ns,
+        );
+        if let Some(domain) = &settings.domain {
+            for (llc, words) in self.layout.words_of(domain).iter().enumerate() {
+                host_set_domain(llc as u32, words);
+            }
+        }
+    }
+
+    /// Tasks of exactly this name are compositors, if their executable is one.
+    pub fn add_compositor(&mut self, comm: &str) {
+        let mut name = [0; 16];
+        name[..comm.len()].copy_from_slice(comm.as_bytes());
+        host_add_pattern(&name, &[0xff; 16]);
+    }
+
+    /// Whether a local queue is drained when a higher class takes its CPU, also from idle.
+    pub fn set_drains(&mut self, drains: bool) {
+        host_set_drains(drains);
+    }
+
+    /// What is known of tasks of this name.
+    pub fn predict(&mut self, comm: &str, tier: u32, freq: u32, csw: u32, avg_runtime_ns: u64) {
+        let comm = text(comm);
+        // SAFETY: the text ends with a zero and is only read.
+        unsafe { host_predict(comm.as_ptr(), tier, freq, csw, avg_runtime_ns) }
+    }
+
+    /// A new task, not yet known to the scheduler.
+    pub fn task(&mut self, comm: &str) -> Task {
+        let comm = text(comm);
+        // SAFETY: the text ends with a zero and is only read.
+        Task(unsafe { host_new_task(comm.as_ptr()) })
+    }
+
+    /// The task takes another name.
+    pub fn rename(&mut self, task: Task, comm: &str) {
+        let comm = text(comm);
+        // SAFETY: the text ends with a zero and is only read.
+        unsafe { host_set_comm(task.0, comm.as_ptr()) }
+    }
+
+    /// The file it executes: name, owner, mode and the kind of its file system.
+    pub fn set_executable(
+        &mut self,
+        task: Task,
+        name: &'static CStr,
+        uid: u32,
+        mode: u32,
+        magic: u64,
+    ) {
+        // SAFETY: the text lives for ever.
+        unsafe { host_set_executable(task.0, name.as_ptr(), uid, mode, magic) }
+    }
+
+    /// Behaviour that the task has settled in: wake-ups and switches per 100 ms, run between sleeps.
+    pub fn set_history(&mut self, task: Task, freq: u32, csw: u32, avg_runtime_ns: u64) {
+        host_set_history(task.0, freq, csw, avg_runtime_ns);
+    }
+
+    /// Behaviour that makes the task one of `tier`, and that it has settled in.
+    pub fn settle_as(&mut self, task: Task, tier: u32) {
+        match tier {
+            BATCH => self.set_history(task, 1, 1, 50_000_000),
+            INTERACTIVE => self.set_history(task, 10, 2, 100_000),
+            _ => self.set_history(task, 20, 20, 100_000),
+        }
+        assert_eq!(self.view(task).tier, tier, "the tier of its behaviour");
+    }
+
+    /// The task's virtual time, relative to its queue's clock.
+    pub fn set_vtime(&mut self, task: Task, ahead_of_clock: i64) {
+        host_set_vtime(task.0, ahead_of_clock);
+    }
+
+    /// `PF_*`.
+    pub fn set_flags(&mut self, task: Task, flags: u32) {
+        host_set_flags(task.0, flags);
+    }
+
+    /// `SCHED_*`.
+    pub fn set_policy(&mut self, task: Task, policy: u32) {
+        host_set_policy(task.0, policy);
+    }
+
+    /// 100 is nice 0.
+    pub fn set_weight(&mut self, task: Task, weight: u32) {
+        host_set_weight(task.0, weight);
+    }
+
+    /// Whether the task itself has its migration disabled.
+    pub fn set_migration_disabled(&mut self, task: Task, disabled: bool) {
+        host_set_migration_disabled(task.0, disabled);
+    }
+
+    /// Only these CPUs from now on.
+    pub fn bind(&mut self, task: Task, cpus: &[u32]) {
+        for cpu in &self.cpus {
+            host_allow(task.0, *cpu, cpus.contains(cpu));
+        }
+    }
+
+    /// From now on, within [`Machine::run_for`], the task runs and sleeps for so long in turn; with
+    /// `sleep_ns` 0 it never sleeps.
+    pub fn set_habit(&mut self, task: Task, run_ns: u64, sleep_ns: u64) {
+        let left_ns = run_ns;
+        self.habits.insert(
+            task,
+            Habit {
+                run_ns,
+                sleep_ns,
+                left_ns,
+            },
+        );
+    }
+
+    /// The task, asleep, becomes one of the scheduler's; it ran on `cpu` last.
+    pub fn enter(&mut self, task: Task, cpu: u32) {
+        host_enter(task.0, cpu.cast_signed());
+    }
+
+    /// What runs on `cpu` forks the task.
+    pub fn fork(&mut self, task: Task, cpu: u32) {
+        host_fork(task.0, cpu.cast_signed());
+    }
+
+    /// Another task, on `waker`, wakes it.
+    pub fn wake(&mut self, task: Task, waker: u32) {
+        host_wake(task.0, waker.cast_signed(), false, false);
+    }
+
+    /// The same, by a waker that says that it is about to sleep.
+    pub fn wake_sync(&mut self, task: Task, waker: u32) {
+        host_wake(task.0, waker.cast_signed(), true, false);
+    }
+
+    /// An interrupt on `cpu` wakes it.
+    pub fn interrupt(&mut self, task: Task, cpu: u32) {
+        host_wake(task.0, cpu.cast_signed(), false, true);
+    }
+
+    /// What runs on the CPU goes to sleep.
+    pub fn sleep(&mut self, cpu: u32) {
+        kernel_sleep(cpu.cast_signed());
+    }
+
+    /// What runs on the CPU ends.
+    pub fn exit(&mut self, cpu: u32) {
+        kernel_exit(cpu.cast_signed());
+    }
+
+    /// The clock moves; nobody notices before something else happens.
+    pub fn advance(&mut self, ns: u64) {
+        kernel_advance(ns);
+    }
+
+    /// The timer interrupt of one CPU.
+    pub fn tick(&mut self, cpu: u32) {
+        kernel_tick(cpu.cast_signed());
+    }
+
+    /// A task of a higher class takes the CPU.
+    pub fn hold(&mut self, cpu: u32) {
+        kernel_hold(cpu.cast_signed());
+    }
+
+    /// And leaves it.
+    pub fn unhold(&mut self, cpu: u32) {
+        kernel_unhold(cpu.cast_signed());
+    }
+
+    /// An idle CPU goes offline.
+    pub fn take_offline(&mut self, cpu: u32) {
+        kernel_offline(cpu.cast_signed());
+    }
+
+    /// And comes back.
+    pub fn take_online(&mut self, cpu: u32) {
+        kernel_online(cpu.cast_signed());
+    }
+
+    /// Why the kernel would have ended the scheduler.
+    pub fn error(&self) -> Option<String> {
+        let error = kernel_error();
+        if error.is_null() {
+            return None;
+        }
+        // SAFETY: the text ends with a zero, and nobody changes it while this machine is there.
+        let error = unsafe { CStr::from_ptr(error) };
+        Some(error.to_string_lossy().into_owned())
+    }
+
+    /// What runs on a CPU, if it is one of ours.
+    pub fn running(&self, cpu: u32) -> Option<Task> {
+        u32::try_from(host_current(cpu.cast_signed()))
+            .ok()
+            .map(Task)
+    }
+
+    /// Where a task runs, if it does.
+    pub fn cpu_of(&self, task: Task) -> Option<u32> {
+        self.cpus
+            .iter()
+            .copied()
+            .find(|cpu| self.running(*cpu) == Some(task))
+    }
+
+    /// What is known of a task.
+    pub fn view(&self, task: Task) -> View {
+        let mut view = View::default();
+        host_read_task(task.0, &mut view);
+        view
+    }
+
+    /// A counter, summed over all CPUs.
+    pub fn counter(&self, counter: Counter) -> u64 {
+        host_counter(counter as u32)
+    }
+
+    /// Observations and other records sent to the daemon.
+    pub fn records(&self) -> u64 {
+        host_nr_sent()
+    }
+
+    /// Tasks that wait in the queue of a node.
+    pub fn waiting_in_node(&self, node: u32, kind: Kind) -> u64 {
+        self.waiting(host_node_queue(node, kind as u32))
+    }
+
+    /// Tasks that wait in the queue of a CPU.
+    pub fn waiting_for(&self, cpu: u32, kind: Kind) -> u64 {
+        self.waiting(host_cpu_queue(cpu.cast_signed(), kind as u32))
+    }
+
+    /// The scheduler's own count has to be the kernel's.
+    fn waiting(&self, queue: u32) -> u64 {
+        let counted = host_nr_waiting(queue);
+        assert_eq!(
+            counted,
+            kernel_nr_in(queue.into()),
+            "tasks of queue {queue}"
+        );
+        counted
+    }
+
+    /// The tier that wakers see on a CPU; 3 for none.
+    pub fn tier_on(&self, cpu: u32) -> u32 {
+        host_tier_on(cpu.cast_signed())
+    }
+
+    /// Whether a burst is on.
+    pub fn is_burst(&self) -> bool {
+        host_is_burst()
+    }
+
+    /// Whether a longrun is on at the CPU's node.
+    pub fn is_longrun(&self, cpu: u32) -> bool {
+        host_is_longrun(cpu.cast_signed())
+    }
+
+    /// Lets time pass, with the ticks of busy CPUs and the habits of tasks.
+    pub fn run_for(&mut self, ns: u64) {
+        let end = kernel_now() + ns;
+        while kernel_now() < end {
+            let now = kernel_now();
+            let next_tick = (now / TICK_NS + 1) * TICK_NS;
+            let next_sleep = self
+                .habits_on_cpus()
+                .map(|(_, habit)| now + habit.left_ns)
+                .min();
+            let next_wake = self.wakes.peek().map(|Reverse((at, _))| *at);
+            let next = [Some(next_tick), next_sleep, next_wake, Some(end)]
+                .into_iter()
+                .flatten()
+                .min()
+                .unwrap_or(end)
+                .max(now);
+            self.pass(next - now);
+            self.put_to_sleep();
+            self.wake_due();
+            if kernel_now() == next_tick {
+                for cpu in self.cpus.clone() {
+                    self.tick(cpu);
+                }
+            }
+        }
+    }
+
+    fn habits_on_cpus(&self) -> impl Iterator<Item = (Task, Habit)> {
+        self.cpus
+            .iter()
+            .filter_map(|cpu| self.running(*cpu))
+            .filter_map(|task| self.habits.get(&task).map(|habit| (task, *habit)))
+            .filter(|(_, habit)| habit.sleep_ns > 0)
+    }
+
+    fn pass(&mut self, ns: u64) {
+        for cpu in &self.cpus {
+            let running = self.running(*cpu);
+            if let Some(habit) = running.and_then(|task| self.habits.get_mut(&task)) {
+                habit.left_ns = habit.left_ns.saturating_sub(ns);
+            }
+        }
+        kernel_advance(ns);
+    }
+
+    fn put_to_sleep(&mut self) {
+        for cpu in self.cpus.clone() {
+            while let Some(task) = self.running(cpu)
+                && let Some(habit) = self.habits.get_mut(&task)
+                && habit.sleep_ns > 0
+                && habit.left_ns == 0
+            {
+                habit.left_ns = habit.run_ns;
+                self.wakes
+                    .push(Reverse((kernel_now() + habit.sleep_ns, task)));
+                self.sleep(cpu);
+            }
+        }
+    }
+
+    fn wake_due(&mut self) {
+        while let Some(Reverse((at, task))) = self.wakes.peek().copied()
+            && at <= kernel_now()
+        {
+            self.wakes.pop();
+            let cpu = self.view(task).cpu.cast_unsigned();
+            self.interrupt(task, cpu);
+        }
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let error = self.error();
+        assert!(
+            error.is_none() || std::thread::panicking(),
+            "the kernel would end the scheduler: {error:?}"
+        );
+    }
+}

@@ -1,0 +1,284 @@
+//! What a CPU takes next: the nine steps, each on its own and in their order.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use pandemonium_bpf_host::machine::{BATCH, Counter, INTERACTIVE, Kind, Machine, Task};
+use pandemonium_policy::{Cpu, Limits, Topology};
+
+const MS: u64 = 1_000_000;
+
+/// Two CPUs that a higher class holds, so that whatever wakes has to queue.
+fn held() -> Machine {
+    let mut m = Machine::with_cpus(2);
+    m.hold(0);
+    m.hold(1);
+    m
+}
+
+/// A settled task that waits for one of `cpus`; it ran on the first of them last.
+fn waiting(m: &mut Machine, comm: &str, tier: u32, cpus: &[u32]) -> Task {
+    let task = m.task(comm);
+    m.bind(task, cpus);
+    m.enter(task, cpus[0]);
+    m.settle_as(task, tier);
+    m.interrupt(task, cpus[0]);
+    assert!(m.view(task).waits, "{comm}");
+    task
+}
+
+fn waiting_own(m: &mut Machine, tier: u32) -> Task {
+    waiting(m, "own", tier, &[0])
+}
+
+fn waiting_node(m: &mut Machine, tier: u32) -> Task {
+    waiting(m, "node", tier, &[0, 1])
+}
+
+/// CPU 0 comes free and runs what it takes, each until it ends.
+fn order(m: &mut Machine) -> Vec<Task> {
+    let mut ran = Vec::new();
+    m.unhold(0);
+    while let Some(task) = m.running(0) {
+        ran.push(task);
+        m.exit(0);
+    }
+    ran
+}
+
+/// The same, each after it ran for a while.
+fn order_of_runs(m: &mut Machine, run_ns: u64) -> Vec<Task> {
+    let mut ran = Vec::new();
+    m.unhold(0);
+    while let Some(task) = m.running(0) {
+        ran.push(task);
+        m.advance(run_ns);
+        m.exit(0);
+    }
+    ran
+}
+
+#[test]
+fn its_own_interactive_work_comes_before_the_nodes_and_batch_comes_last() {
+    let mut m = held();
+    let node_batch = waiting_node(&mut m, BATCH);
+    let own_batch = waiting_own(&mut m, BATCH);
+    let node = waiting_node(&mut m, INTERACTIVE);
+    let own = waiting_own(&mut m, INTERACTIVE);
+    assert_eq!(order(&mut m), [own, node, own_batch, node_batch]);
+}
+
+#[test]
+fn an_interactive_queue_of_the_node_that_aged_comes_before_everything() {
+    let mut m = held();
+    let aged = waiting_node(&mut m, INTERACTIVE);
+    m.advance(Limits::for_cpus(2).overflow_rescue_ns);
+    let own = waiting_own(&mut m, INTERACTIVE);
+    m.advance(1);
+    assert_eq!(order(&mut m), [aged, own]);
+    assert_eq!(m.counter(Counter::OverflowRescues), 1);
+}
+
+#[test]
+fn an_interactive_queue_of_the_node_that_has_just_been_filled_takes_its_turn() {
+    let mut m = held();
+    let node = waiting_node(&mut m, INTERACTIVE);
+    m.advance(Limits::for_cpus(2).overflow_rescue_ns);
+    let own = waiting_own(&mut m, INTERACTIVE);
+    assert_eq!(order(&mut m), [own, node]);
+    assert_eq!(m.counter(Counter::OverflowRescues), 0);
+}
+
+#[test]
+fn batch_that_aged_comes_first_only_after_other_work_had_the_cpu() {
+    let mut m = held();
+    let aged = waiting_own(&mut m, BATCH);
+    m.advance(Limits::for_cpus(2).overflow_rescue_ns + 1);
+    let others = [(); 2].map(|()| waiting_own(&mut m, INTERACTIVE));
+    assert_eq!(order(&mut m), [others[0], aged, others[1]]);
+    assert_eq!(m.counter(Counter::OverflowRescues), 1);
+}
+
+#[test]
+fn so_many_runs_of_other_work_force_one_of_batch() {
+    let budget = Limits::for_cpus(2).deficit_budget as usize;
+    let mut m = held();
+    let batch = waiting_node(&mut m, BATCH);
+    let others: Vec<Task> = (0..budget + 2)
+        .map(|_| waiting_node(&mut m, INTERACTIVE))
+        .collect();
+    let ran = order(&mut m);
+    assert_eq!(ran[..budget], others[..budget]);
+    assert_eq!(ran[budget..], [batch, others[budget], others[budget + 1]]);
+    assert_eq!(m.counter(Counter::DeficitForced), 1);
+}
+
+#[test]
+fn a_forced_turn_of_batch_comes_after_the_cpus_own_interactive_work() {
+    let mut m = held();
+    let batch = waiting_node(&mut m, BATCH);
+    for _ in 0..Limits::for_cpus(2).deficit_budget {
+        waiting_node(&mut m, INTERACTIVE);
+    }
+    m.unhold(0);
+    for _ in 1..Limits::for_cpus(2).deficit_budget {
+        m.exit(0);
+    }
+    let own = waiting_own(&mut m, INTERACTIVE);
+    m.exit(0);
+    assert_eq!(m.running(0), Some(own));
+    m.exit(0);
+    assert_eq!(m.running(0), Some(batch));
+}
+
+#[test]
+fn a_short_run_of_batch_is_not_yet_its_turn_and_a_long_one_is() {
+    let budget = Limits::for_cpus(2).deficit_budget as usize;
+    for (run_ns, batch_in_a_row) in [(MS / 10, 5), (MS / 2, 1)] {
+        let mut m = held();
+        let batch: Vec<Task> = (0..6).map(|_| waiting_node(&mut m, BATCH)).collect();
+        let others: Vec<Task> = (0..budget + 1)
+            .map(|_| waiting_node(&mut m, INTERACTIVE))
+            .collect();
+        let ran = order_of_runs(&mut m, run_ns);
+        let first = ran.iter().position(|task| batch.contains(task)).unwrap();
+        let forced = ran[first..]
+            .iter()
+            .take_while(|task| !others.contains(task))
+            .count();
+        assert_eq!((first, forced), (budget, batch_in_a_row), "{run_ns}");
+    }
+}
+
+#[test]
+fn batch_that_nobody_served_comes_before_the_nodes_interactive_work() {
+    let mut m = held();
+    let starved = waiting_node(&mut m, BATCH);
+    m.advance(Limits::for_cpus(2).starvation_rescue_ns + 1);
+    let node = waiting_node(&mut m, INTERACTIVE);
+    assert_eq!(order(&mut m), [starved, node]);
+    assert_eq!(m.counter(Counter::StarvationRescues), 1);
+}
+
+#[test]
+fn beyond_the_sojourn_threshold_the_batch_queue_that_waited_longest_goes() {
+    for (sojourn_ns, node_first) in [(4 * MS, true), (6 * MS, false)] {
+        let mut m = held();
+        let knobs = pandemonium_policy::Knobs {
+            sojourn_thresh_ns: sojourn_ns,
+            ..Default::default()
+        };
+        m.set_knobs(&knobs);
+        let node = waiting_node(&mut m, BATCH);
+        m.advance(5 * MS);
+        let own = waiting_own(&mut m, BATCH);
+        let first = if node_first { [node, own] } else { [own, node] };
+        assert_eq!(order(&mut m), first, "{sojourn_ns}");
+        assert_eq!(m.counter(Counter::SojournRescues), u64::from(node_first));
+    }
+}
+
+#[test]
+fn batch_of_the_node_and_of_the_cpu_take_turns() {
+    let mut m = held();
+    let node = [(); 2].map(|()| waiting_node(&mut m, BATCH));
+    let own = [(); 2].map(|()| waiting_own(&mut m, BATCH));
+    assert_eq!(order(&mut m), [own[0], node[0], own[1], node[1]]);
+}
+
+/// Two nodes of two CPUs each.
+fn two_nodes() -> Machine {
+    let cpus = (0..4).map(|id| Cpu {
+        id,
+        online: true,
+        core: id,
+        l2: id,
+        l3: id / 2,
+        node: id / 2,
+        max_khz: 0,
+    });
+    let mut m = Machine::new(&Topology {
+        cpus: cpus.collect(),
+    });
+    for cpu in 0..4 {
+        m.hold(cpu);
+    }
+    m
+}
+
+#[test]
+fn another_nodes_work_is_taken_when_there_is_none_at_home() {
+    let mut m = two_nodes();
+    let all = [0, 1, 2, 3];
+    let far_batch = waiting(&mut m, "far", BATCH, &[2, 0, 1, 3]);
+    let far = waiting(&mut m, "far", INTERACTIVE, &[2, 0, 1, 3]);
+    let home = waiting(&mut m, "home", BATCH, &all);
+    assert_eq!(m.waiting_in_node(1, Kind::Interactive), 1);
+    assert_eq!(order(&mut m), [home, far, far_batch]);
+    assert_eq!(m.counter(Counter::Steals), 2);
+}
+
+#[test]
+fn a_node_that_nobody_serves_is_helped_before_there_is_nothing_at_home() {
+    let mut m = two_nodes();
+    let far = waiting(&mut m, "far", INTERACTIVE, &[2, 0, 1, 3]);
+    m.advance(Limits::for_cpus(4).starvation_rescue_ns + 1);
+    let home: Vec<Task> = (0..6)
+        .map(|_| waiting(&mut m, "home", INTERACTIVE, &[0, 1, 2, 3]))
+        .collect();
+    let ran = order(&mut m);
+    let turn = ran.iter().position(|task| *task == far).unwrap();
+    assert!(turn < home.len(), "{ran:?}");
+    assert_eq!(m.counter(Counter::Steals), 0);
+}
+
+#[test]
+fn work_bound_to_a_busy_cpu_is_taken_by_one_that_may_run_it() {
+    let mut m = Machine::with_cpus(3);
+    for cpu in 0..3 {
+        m.hold(cpu);
+    }
+    let movable = waiting(&mut m, "movable", BATCH, &[1, 0]);
+    let elsewhere = waiting(&mut m, "elsewhere", BATCH, &[1, 2]);
+    let pinned = waiting(&mut m, "pinned", BATCH, &[1]);
+    assert_eq!(m.waiting_for(1, Kind::Batch), 3);
+    assert_eq!(order(&mut m), [movable]);
+    assert_eq!(m.counter(Counter::Steals), 1);
+    m.unhold(2);
+    assert_eq!(m.running(2), Some(elsewhere));
+    m.unhold(1);
+    assert_eq!(m.running(1), Some(pinned));
+}
+
+#[test]
+fn without_other_work_what_ran_goes_on_with_a_new_slice() {
+    let mut m = Machine::with_cpus(1);
+    let hog = m.task("hog");
+    m.fork(hog, 0);
+    m.run_for(200 * MS);
+    assert_eq!(m.running(0), Some(hog));
+    assert!(m.counter(Counter::Keeps) > 5);
+    assert_eq!(m.counter(Counter::Dispatches), 1);
+}
+
+#[test]
+fn a_task_that_waits_for_300_ms_goes_first_however_often_it_is_overtaken() {
+    for (waited_ns, starved_first) in [(299 * MS, false), (301 * MS, true)] {
+        let mut m = held();
+        let overtaken = m.task("overtaken");
+        m.enter(overtaken, 0);
+        m.settle_as(overtaken, INTERACTIVE);
+        m.set_vtime(overtaken, 200 * MS as i64);
+        m.interrupt(overtaken, 0);
+        m.advance(waited_ns);
+        let fresh = waiting_node(&mut m, INTERACTIVE);
+        let first = if starved_first {
+            [overtaken, fresh]
+        } else {
+            [fresh, overtaken]
+        };
+        assert_eq!(order(&mut m), first, "{waited_ns}");
+        assert_eq!(
+            m.counter(Counter::StarvationRescues),
+            u64::from(starved_first)
+        );
+    }
+}
