@@ -30,6 +30,7 @@ struct host_cpu {
 	bool held;
 	bool has_idle_bit;
 	bool resched;
+	bool is_deaf;
 };
 
 static struct host_cpu cpus[HOST_CPUS];
@@ -330,7 +331,7 @@ static void settle(void)
 	for (turns = 0; again; turns++) {
 		again = false;
 		for (cpu = 0; cpu < nr_cpus; cpu++) {
-			if (!cpus[cpu].resched)
+			if (!cpus[cpu].resched || cpus[cpu].is_deaf)
 				continue;
 			schedule(cpu);
 			again = true;
@@ -540,6 +541,13 @@ void kernel_tick(s32 cpu)
 	charge_slice(c);
 	pandemonium_tick(c->current);
 	c->resched |= !c->current->scx.slice;
+	settle();
+}
+
+/* Without interrupts the CPU goes on with what it does whatever others ask of it. */
+void kernel_set_interrupts(s32 cpu, bool enabled)
+{
+	cpus[cpu].is_deaf = !enabled;
 	settle();
 }
 

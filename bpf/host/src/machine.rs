@@ -26,6 +26,7 @@ unsafe extern "C" {
     safe fn kernel_sleep(cpu: i32);
     safe fn kernel_exit(cpu: i32);
     safe fn kernel_tick(cpu: i32);
+    safe fn kernel_set_interrupts(cpu: i32, enabled: bool);
     safe fn kernel_hold(cpu: i32);
     safe fn kernel_unhold(cpu: i32);
     safe fn kernel_offline(cpu: i32);
@@ -431,6 +432,11 @@ impl Machine {
     /// The timer interrupt of one CPU.
     pub fn tick(&mut self, cpu: u32) {
         kernel_tick(cpu.cast_signed());
+    }
+
+    /// A CPU with its interrupts disabled goes on with what it does whatever happens.
+    pub fn set_interrupts(&mut self, cpu: u32, enabled: bool) {
+        kernel_set_interrupts(cpu.cast_signed(), enabled);
     }
 
     /// A task of a higher class takes the CPU.
