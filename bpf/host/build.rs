@@ -8,6 +8,7 @@ fn main() {
         .include("..")
         .include(".")
         .std("gnu23")
+        .opt_level(2)
         .warnings_into_errors(true)
         .extra_warnings(true)
         // The scheduler is written for the kernel, where these conversions are intended and a program

@@ -154,8 +154,12 @@ static void link_local(struct task_struct *p, s32 cpu, u64 flags)
 {
 	struct host_cpu *c = &cpus[cpu];
 
-	if (!may_run_on(p, cpu) && p->cpu != cpu) {
+	if (p->cpu != cpu && (!test_bit(p->cpus_ptr, cpu) || p->migration_disabled)) {
 		fail("%s is not allowed on CPU %d", p->comm, cpu);
+		return;
+	}
+	if (!c->online) {
+		link_task(&global, p, global.last);
 		return;
 	}
 	p->cpu = cpu;
@@ -439,6 +443,21 @@ void kernel_set_executable(struct task_struct *p, const char *name, u32 uid, u32
 	p->own_super_block.s_magic = magic;
 }
 
+/* The CPU that the task is on if it may run there, else the next one by number where it may. */
+static s32 fallback_cpu(const struct task_struct *p)
+{
+	u32 i;
+
+	for (i = 0; i < nr_cpus; i++) {
+		s32 cpu = (p->cpu + i) % nr_cpus;
+
+		if (test_bit(p->cpus_ptr, cpu) && cpus[cpu].online)
+			return cpu;
+	}
+	fail("no CPU is left for %s", p->comm);
+	return p->cpu;
+}
+
 static void activate(struct task_struct *p, s32 waker, u64 wake_flags, u64 enq_flags)
 {
 	s32 cpu = p->cpu;
@@ -449,9 +468,9 @@ static void activate(struct task_struct *p, s32 waker, u64 wake_flags, u64 enq_f
 	if (p->nr_cpus_allowed > 1 && !p->migration_disabled) {
 		cpu = pandemonium_select_cpu(p, p->cpu, wake_flags);
 		enq_flags |= SCX_ENQ_CPU_SELECTED;
-		if (!may_run_on(p, cpu))
-			fail("CPU %d was selected for %s, which may not run there", cpu, p->comm);
 	}
+	p->cpu = cpu;
+	cpu = fallback_cpu(p);
 	p->cpu = cpu;
 	pandemonium_runnable(p, enq_flags);
 	if (p->insertion.queue == NO_INSERTION)
@@ -586,13 +605,61 @@ void kernel_unhold(s32 cpu)
 	settle();
 }
 
-/* The CPU must be idle. */
+/* From wherever it waits to the queues of a CPU that it may run on. */
+static void requeue(struct task_struct *p)
+{
+	unlink_task(p);
+	pandemonium_quiescent(p, 0);
+	p->cpu = fallback_cpu(p);
+	pandemonium_runnable(p, 0);
+	enqueue(p, 0);
+	if (is_idle(&cpus[p->cpu]))
+		cpus[p->cpu].resched = true;
+}
+
+/* Takes what runs off its CPU, as the thread that migrates tasks does. */
+static void push_current(s32 cpu)
+{
+	struct host_cpu *c = &cpus[cpu];
+	struct task_struct *p = c->current;
+
+	if (c->held || is_idle(c))
+		return;
+	charge_slice(c);
+	p->waits_since = now_ns;
+	pandemonium_stopping(p, true);
+	c->current = &c->idle_task;
+	c->resched = true;
+	pandemonium_update_idle(cpu, true);
+	c->has_idle_bit = c->online;
+	requeue(p);
+}
+
+/* The task's affinity has changed. */
+void kernel_rebind(struct task_struct *p)
+{
+	if (!is_queued(p))
+		return;
+	this_cpu = p->cpu;
+	if (p->on)
+		requeue(p);
+	else if (!test_bit(p->cpus_ptr, p->cpu))
+		push_current(p->cpu);
+	settle();
+}
+
 void kernel_offline(s32 cpu)
 {
+	struct host_cpu *c = &cpus[cpu];
+
 	this_cpu = cpu;
 	pandemonium_cpu_offline(cpu);
 	kernel_set_online(cpu, false);
-	cpus[cpu].has_idle_bit = false;
+	push_current(cpu);
+	while (c->local.first)
+		requeue(c->local.first);
+	c->has_idle_bit = false;
+	c->resched = false;
 	settle();
 }
 
@@ -614,6 +681,14 @@ struct task_struct *kernel_task_of(u32 index)
 u32 kernel_index_of(const struct task_struct *p)
 {
 	return p - tasks;
+}
+
+/* The present wait included. */
+u64 kernel_longest_wait(const struct task_struct *p)
+{
+	u64 waited = p->on ? now_ns - p->waits_since : 0;
+
+	return waited > p->longest_wait_ns ? waited : p->longest_wait_ns;
 }
 
 /* NULL if the CPU is idle or a higher class has it. */

@@ -49,11 +49,13 @@ void kernel_tick(s32 cpu);
 void kernel_set_interrupts(s32 cpu, bool enabled);
 void kernel_hold(s32 cpu);
 void kernel_unhold(s32 cpu);
+void kernel_rebind(struct task_struct *p);
 void kernel_offline(s32 cpu);
 void kernel_online(s32 cpu);
 
 struct task_struct *kernel_task_of(u32 index);
 u32 kernel_index_of(const struct task_struct *p);
+u64 kernel_longest_wait(const struct task_struct *p);
 struct task_struct *kernel_current(s32 cpu);
 u64 kernel_nr_in(u64 queue);
 u64 kernel_now(void);

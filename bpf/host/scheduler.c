@@ -217,7 +217,7 @@ void host_read_task(u32 task, struct host_task *out)
 		.vtime = t->vtime,
 		.clock = queue_state_of(t->queue)->clock,
 		.avg_runtime_ns = t->avg_runtime_ns,
-		.longest_wait_ns = p->longest_wait_ns,
+		.longest_wait_ns = kernel_longest_wait(p),
 		.ran_ns = p->ran_ns,
 		.tier = t->tier,
 		.age = t->age,
@@ -240,6 +240,11 @@ void host_set_history(u32 task, u32 wakeup_freq, u32 csw_rate, u64 avg_runtime_n
 	t->age = AGE_MAX;
 	t->wakes = AGE_MAX;
 	rescore(kernel_task_of(task), t);
+}
+
+void host_forget_wait(u32 task)
+{
+	kernel_task_of(task)->longest_wait_ns = 0;
 }
 
 void host_set_vtime(u32 task, s64 ahead_of_clock)
@@ -285,6 +290,11 @@ void host_set_migration_disabled(u32 task, bool disabled)
 void host_allow(u32 task, u32 cpu, bool allowed)
 {
 	kernel_allow(kernel_task_of(task), cpu, allowed);
+}
+
+void host_rebind(u32 task)
+{
+	kernel_rebind(kernel_task_of(task));
 }
 
 void host_enter(u32 task, s32 cpu)

@@ -67,12 +67,14 @@ unsafe extern "C" {
     fn host_set_comm(task: u32, comm: *const c_char);
     fn host_set_executable(task: u32, name: *const c_char, uid: u32, mode: u32, magic: u64);
     safe fn host_set_history(task: u32, freq: u32, csw: u32, avg_runtime_ns: u64);
+    safe fn host_forget_wait(task: u32);
     safe fn host_set_vtime(task: u32, ahead_of_clock: i64);
     safe fn host_set_flags(task: u32, flags: u32);
     safe fn host_set_policy(task: u32, policy: u32);
     safe fn host_set_weight(task: u32, weight: u32);
     safe fn host_set_migration_disabled(task: u32, disabled: bool);
     safe fn host_allow(task: u32, cpu: u32, allowed: bool);
+    safe fn host_rebind(task: u32);
     safe fn host_enter(task: u32, cpu: i32);
     safe fn host_fork(task: u32, cpu: i32);
     safe fn host_wake(task: u32, waker: i32, sync: bool, by_interrupt: bool);
@@ -141,7 +143,7 @@ pub struct View {
     pub clock: u64,
     /// Average run between two sleeps, ns.
     pub avg_runtime_ns: u64,
-    /// The longest it has waited for a CPU so far, ns.
+    /// The longest it has waited for a CPU since [`Machine::forget_wait`], ns.
     pub longest_wait_ns: u64,
     /// CPU time so far, ns.
     pub ran_ns: u64,
@@ -343,6 +345,11 @@ impl Machine {
         assert_eq!(self.view(task).tier, tier, "the tier of its behaviour");
     }
 
+    /// Its waits so far no longer count as its longest.
+    pub fn forget_wait(&mut self, task: Task) {
+        host_forget_wait(task.0);
+    }
+
     /// The task's virtual time, relative to its queue's clock.
     pub fn set_vtime(&mut self, task: Task, ahead_of_clock: i64) {
         host_set_vtime(task.0, ahead_of_clock);
@@ -373,6 +380,7 @@ impl Machine {
         for cpu in &self.cpus {
             host_allow(task.0, *cpu, cpus.contains(cpu));
         }
+        host_rebind(task.0);
     }
 
     /// From now on, within [`Machine::run_for`], the task runs and sleeps for so long in turn; with
@@ -449,7 +457,7 @@ impl Machine {
         kernel_unhold(cpu.cast_signed());
     }
 
-    /// An idle CPU goes offline.
+    /// A CPU goes offline; everybody on it needs another one.
     pub fn take_offline(&mut self, cpu: u32) {
         kernel_offline(cpu.cast_signed());
     }
