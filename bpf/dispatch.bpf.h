@@ -137,18 +137,54 @@ static __always_inline void go_on(s32 cpu, struct task_struct *prev, u64 now)
 	count(CNT_KEEPS);
 }
 
-static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
+/* Tasks in the four queues that steps 0 to 6 are about. */
+static __always_inline u64 nr_waiting(s32 cpu)
+{
+	return nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE)) +
+	       nr_queued(cpu_queue(cpu, QUEUE_BATCH)) +
+	       nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)) +
+	       nr_queued(node_queue(cpu, QUEUE_BATCH));
+}
+
+/* Steps 0 to 6, and whether one of them found something to run. */
+static __always_inline bool take_work(s32 cpu, struct task_struct *prev)
 {
 	u64 now = scx_bpf_now();
 	bool goes_on = prev_is_due(cpu, prev, now);
 
 	if (rescue_overflow(cpu, now) || take_own(cpu, now) || force_batch(cpu, now) ||
 	    rescue_starved(cpu, now) || take_node_interactive(cpu, now))
-		return;
-	if (goes_on)
+		return true;
+	if (goes_on) {
 		go_on(cpu, prev, now);
-	else if (!rescue_sojourn(cpu, now) && !take_batch(cpu, now) && !steal(cpu, now))
-		keep_running(cpu, prev);
+		return true;
+	}
+	return rescue_sojourn(cpu, now) || take_batch(cpu, now);
+}
+
+/* What is left of the steps when the four queues are empty and there is anything elsewhere. */
+static __always_inline bool look_elsewhere(s32 cpu)
+{
+	u64 now = scx_bpf_now();
+
+	return help_neighbour(cpu, now) || steal(cpu, now);
+}
+
+/*
+ * Most often a CPU comes here to idle, or for the one task that its own waker left it: both ways are to be
+ * short. With a single task waiting the steps have nothing to decide.
+ */
+static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
+{
+	u64 nr = nr_waiting(cpu);
+
+	if (nr == 1 && nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE)) && take_own(cpu, scx_bpf_now()))
+		return;
+	if (nr && take_work(cpu, prev))
+		return;
+	if ((limits.nr_nodes > 1 || nr_stealable > 0) && look_elsewhere(cpu))
+		return;
+	keep_running(cpu, prev);
 }
 
 #endif /* __PANDEMONIUM_DISPATCH_BPF_H */

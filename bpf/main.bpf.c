@@ -39,11 +39,37 @@
 
 char _license[] SEC("license") = "GPL";
 
+/*
+ * What a wake-up tells of the task. A callback of its own, runnable(), would come after the CPU is chosen,
+ * and cost what it costs to call one.
+ */
+static __always_inline void note_wake(struct task_struct *p, struct task_ctx *t, u64 now)
+{
+	u64 credit;
+
+	count_wakeup();
+	if (t->slept_ns)
+		count_sleep(time_delta(now, t->slept_ns));
+	classify_wake(p, t, now);
+	credit = wake_credit_ns(t->wakeup_freq >> RATE_FRACTION_BITS, knobs.lag_scale,
+				queued_per_cpu(t->queue)) +
+		 settings.slice_lag_ns;
+	t->vtime = vtime_clamp(t->vtime, queue_state_of(t->queue)->clock, credit,
+			       limits.vtime_ceiling_ns);
+	t->woken_ns = now;
+	observe_wake(p, t);
+}
+
 s32 BPF_STRUCT_OPS(pandemonium_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct task_ctx *t = task_ctx_of(p);
+	u64 now = scx_bpf_now();
 
-	return t ? choose_cpu(p, t, prev_cpu, wake_flags) : prev_cpu;
+	if (!t)
+		return prev_cpu;
+	if (wake_flags & SCX_WAKE_TTWU)
+		note_wake(p, t, now);
+	return choose_cpu(p, t, prev_cpu, wake_flags, now);
 }
 
 void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
@@ -72,9 +98,11 @@ void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	/* The kernel asks select_cpu() only for tasks with a choice. */
-	if (wakeup && (p->nr_cpus_allowed == 1 || !__COMPAT_is_enq_cpu_selected(enq_flags)) &&
-	    place_pinned_wakeup(p, t, cpu, now))
-		return;
+	if (wakeup && (p->nr_cpus_allowed == 1 || !__COMPAT_is_enq_cpu_selected(enq_flags))) {
+		note_wake(p, t, now);
+		if (place_pinned_wakeup(p, t, cpu, now))
+			return;
+	}
 	kind = queue_kind_of(t);
 	queue = restricted ? cpu_queue(cpu, kind) : node_queue(cpu, kind);
 	if (kind == QUEUE_INTERACTIVE && is_crowded_out(p, t, queue)) {
@@ -96,29 +124,6 @@ void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
 void BPF_STRUCT_OPS(pandemonium_dispatch, s32 cpu, struct task_struct *prev)
 {
 	dispatch_cpu(cpu, prev);
-}
-
-void BPF_STRUCT_OPS(pandemonium_runnable, struct task_struct *p, u64 enq_flags)
-{
-	struct task_ctx *t = task_ctx_of(p);
-	u64 now, credit;
-
-	if (enq_flags & SCX_ENQ_WAKEUP)
-		count_wakeup();
-	/* Migrations and attribute changes come here too; only a wake-up tells of behaviour. */
-	if (!t || !(enq_flags & SCX_ENQ_WAKEUP))
-		return;
-	now = scx_bpf_now();
-	if (t->slept_ns)
-		count_sleep(time_delta(now, t->slept_ns));
-	classify_wake(p, t, now);
-	credit = wake_credit_ns(t->wakeup_freq >> RATE_FRACTION_BITS, knobs.lag_scale,
-				queued_per_cpu(t->queue)) +
-		 settings.slice_lag_ns;
-	t->vtime = vtime_clamp(t->vtime, queue_state_of(t->queue)->clock, credit,
-			       limits.vtime_ceiling_ns);
-	t->woken_ns = now;
-	observe_wake(p, t);
 }
 
 void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
@@ -407,7 +412,6 @@ SCX_OPS_DEFINE(pandemonium,
 	       .select_cpu    = (void *)pandemonium_select_cpu,
 	       .enqueue       = (void *)pandemonium_enqueue,
 	       .dispatch      = (void *)pandemonium_dispatch,
-	       .runnable      = (void *)pandemonium_runnable,
 	       .running       = (void *)pandemonium_running,
 	       .stopping      = (void *)pandemonium_stopping,
 	       .quiescent     = (void *)pandemonium_quiescent,

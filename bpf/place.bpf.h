@@ -162,10 +162,9 @@ static __always_inline bool should_wait_near(const struct task_struct *p, const 
 }
 
 static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t, s32 prev_cpu,
-				      u64 wake_flags)
+				      u64 wake_flags, u64 now)
 {
 	s32 this_cpu = bpf_get_smp_processor_id();
-	u64 now = scx_bpf_now();
 	s32 cpu, victim;
 
 	/* The kernel takes the word of any waker; ours counts only if the CPU really comes free. */

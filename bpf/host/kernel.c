@@ -472,7 +472,6 @@ static void activate(struct task_struct *p, s32 waker, u64 wake_flags, u64 enq_f
 	p->cpu = cpu;
 	cpu = fallback_cpu(p);
 	p->cpu = cpu;
-	pandemonium_runnable(p, enq_flags);
 	if (p->insertion.queue == NO_INSERTION)
 		enqueue(p, enq_flags);
 	else
@@ -611,7 +610,6 @@ static void requeue(struct task_struct *p)
 	unlink_task(p);
 	pandemonium_quiescent(p, 0);
 	p->cpu = fallback_cpu(p);
-	pandemonium_runnable(p, 0);
 	enqueue(p, 0);
 	if (is_idle(&cpus[p->cpu]))
 		cpus[p->cpu].resched = true;

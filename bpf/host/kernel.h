@@ -8,7 +8,6 @@
 s32 pandemonium_select_cpu(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
 void pandemonium_enqueue(struct task_struct *p, u64 enq_flags);
 void pandemonium_dispatch(s32 cpu, struct task_struct *prev);
-void pandemonium_runnable(struct task_struct *p, u64 enq_flags);
 void pandemonium_running(struct task_struct *p);
 void pandemonium_stopping(struct task_struct *p, bool runnable);
 void pandemonium_quiescent(struct task_struct *p, u64 deq_flags);
