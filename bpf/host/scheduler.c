@@ -190,6 +190,22 @@ u64 host_nr_sent(void)
 	return nr_sent;
 }
 
+u64 host_sleeps(u32 class)
+{
+	u64 sum = 0;
+	u32 cpu;
+
+	for (cpu = 0; cpu < MAX_CPUS; cpu++)
+		sum += stats[cpu].sleep[class % SLEEP_BUCKETS];
+	return sum;
+}
+
+/* The last observation. */
+void host_read_sent(struct observation *out)
+{
+	*out = sent;
+}
+
 /* For tests: tasks, by their number */
 
 struct host_task {
@@ -205,6 +221,9 @@ struct host_task {
 	u32 queue;
 	s32 cpu;
 	bool waits;
+	u32 wakeup_freq;
+	u32 csw_rate;
+	u64 deadline;
 };
 
 void host_read_task(u32 task, struct host_task *out)
@@ -225,6 +244,9 @@ void host_read_task(u32 task, struct host_task *out)
 		.queue = t->queue,
 		.cpu = p->cpu,
 		.waits = p->on,
+		.wakeup_freq = t->wakeup_freq >> RATE_FRACTION_BITS,
+		.csw_rate = t->csw_rate >> RATE_FRACTION_BITS,
+		.deadline = p->scx.dsq_vtime,
 	};
 }
 
@@ -310,6 +332,15 @@ void host_fork(u32 task, s32 cpu)
 void host_wake(u32 task, s32 waker, bool sync, bool by_interrupt)
 {
 	kernel_wake(kernel_task_of(task), waker, sync, by_interrupt);
+}
+
+/* A control group that is idle (cpu.idle), or one that is not. */
+void host_join_group(u32 task, bool is_idle)
+{
+	static struct task_group group = { .css.id = 2, .shares = NICE_0_LOAD << 10 };
+	static struct task_group idle_group = { .css.id = 3, .shares = 3 << 10, .idle = 1 };
+
+	kernel_task_of(task)->sched_task_group = is_idle ? &idle_group : &group;
 }
 
 /* The task's number, or -1. */
