@@ -327,11 +327,12 @@ fn wake_ups_that_a_cpu_counted_without_ticks_are_too_old_for_a_burst() {
     }
 }
 
-/// So many tasks come to the queues, `pace_ns` apart; how many until a burst is noticed.
-fn queue_until_burst(m: &mut Machine, tasks: u32, pace_ns: u64) -> Option<u32> {
+/// So many tasks come to the queues, `pace_ns` apart, woken on `cpu`; how many until a burst is noticed.
+fn queue_until_burst(m: &mut Machine, cpu: u32, tasks: u32, pace_ns: u64) -> Option<u32> {
     (1..=tasks).find(|_| {
         m.advance(pace_ns);
-        waiting(m, BATCH);
+        let task = asleep(m, BATCH, 0);
+        m.interrupt(task, cpu);
         m.is_burst()
     })
 }
@@ -339,9 +340,9 @@ fn queue_until_burst(m: &mut Machine, tasks: u32, pace_ns: u64) -> Option<u32> {
 #[test]
 fn tasks_that_come_faster_than_usual_are_a_burst() {
     let mut m = held(2);
-    assert_eq!(queue_until_burst(&mut m, 1024, 100 * US), None);
+    assert_eq!(queue_until_burst(&mut m, 0, 1024, 100 * US), None);
     // Three samples of 64, each 3/4 of the usual interval too short, make more than two intervals.
-    assert_eq!(queue_until_burst(&mut m, 1024, 0), Some(3 * 64));
+    assert_eq!(queue_until_burst(&mut m, 0, 1024, 0), Some(3 * 64));
     assert_eq!(m.counter(Counter::BurstsCusum), 1);
     assert_eq!(m.counter(Counter::BurstsWakeups), 0);
 }
@@ -349,8 +350,15 @@ fn tasks_that_come_faster_than_usual_are_a_burst() {
 #[test]
 fn tasks_that_come_a_little_faster_than_usual_are_no_burst() {
     let mut m = held(2);
-    assert_eq!(queue_until_burst(&mut m, 1024, 100 * US), None);
-    assert_eq!(queue_until_burst(&mut m, 1024, 80 * US), None);
+    assert_eq!(queue_until_burst(&mut m, 0, 1024, 100 * US), None);
+    assert_eq!(queue_until_burst(&mut m, 0, 1024, 80 * US), None);
+}
+
+#[test]
+fn each_cpu_has_its_own_idea_of_what_is_usual() {
+    let mut m = held(2);
+    assert_eq!(queue_until_burst(&mut m, 0, 1024, 100 * US), None);
+    assert_eq!(queue_until_burst(&mut m, 1, 1024, 10 * US), None);
 }
 
 #[test]
@@ -968,5 +976,57 @@ fn tiers_and_weights_divide_what_a_run_costs() {
             cost_ns,
             "{tier} {weight}"
         );
+    }
+}
+
+/// The clock of the queue that a task has just started from on CPU 0, and its move since before.
+fn clock_after_start(m: &mut Machine, tier: u32, vtime: i64) -> u64 {
+    let task = asleep(m, tier, 0);
+    m.set_vtime(task, vtime);
+    m.interrupt(task, 0);
+    m.unhold(0);
+    assert_eq!(m.running(0), Some(task));
+    let clock = m.view(task).clock;
+    m.exit(0);
+    m.hold(0);
+    clock
+}
+
+#[test]
+fn a_clock_is_that_of_the_latest_start_and_never_goes_back() {
+    let mut m = held(1);
+    let clocks = [5, 3, -3, 7].map(|vtime| clock_after_start(&mut m, INTERACTIVE, vtime * AHEAD));
+    assert_eq!(clocks, [5 * MS, 8 * MS, 8 * MS, 15 * MS]);
+}
+
+#[test]
+fn a_task_that_goes_first_because_it_waited_does_not_move_the_clock() {
+    for (waited_ns, clock) in [(300 * MS, 200 * MS), (300 * MS + 1, 0)] {
+        let mut m = held(1);
+        let task = asleep(&mut m, INTERACTIVE, 0);
+        m.set_vtime(task, 200 * AHEAD);
+        m.interrupt(task, 0);
+        m.advance(waited_ns);
+        m.unhold(0);
+        assert_eq!(m.view(task).clock, clock, "{waited_ns}");
+    }
+}
+
+#[test]
+fn the_clock_of_a_batch_queue_moves_by_what_its_tasks_get_shared_by_all_of_them() {
+    for (others, clock) in [(0, 6 * MS), (1, 3 * MS), (2, 2 * MS)] {
+        let mut m = held(1);
+        for _ in 0..others {
+            waiting(&mut m, BATCH);
+        }
+        let task = asleep(&mut m, BATCH, 0);
+        m.set_vtime(task, -10 * AHEAD);
+        m.interrupt(task, 0);
+        m.unhold(0);
+        assert_eq!(m.running(0), Some(task));
+        m.advance(6 * MS);
+        m.sleep(0);
+        // What starts next may move it to its own virtual time, 1 ms.
+        assert_eq!(m.view(task).clock, clock, "{others}");
     }
 }
