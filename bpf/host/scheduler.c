@@ -22,6 +22,7 @@ static struct prediction prediction;
 static struct name predicted;
 static struct observation sent;
 static u64 nr_sent;
+static bool records_full;
 
 void scheduler_reset(void)
 {
@@ -46,6 +47,7 @@ void scheduler_reset(void)
 	last_tick_ns = 0;
 	nr_stealable = 0;
 	nr_sent = 0;
+	records_full = false;
 	drains_from_idle = true;
 }
 
@@ -70,7 +72,7 @@ void *bpf_ringbuf_reserve(void *map, u64 size, u64 flags)
 {
 	(void)map;
 	(void)flags;
-	return size <= sizeof(sent) ? &sent : NULL;
+	return !records_full && size <= sizeof(sent) ? &sent : NULL;
 }
 
 void bpf_ringbuf_submit(void *record, u64 flags)
@@ -188,6 +190,11 @@ u64 host_counter(u32 what)
 u64 host_nr_sent(void)
 {
 	return nr_sent;
+}
+
+void host_fill_records(void)
+{
+	records_full = true;
 }
 
 u64 host_sleeps(u32 class)

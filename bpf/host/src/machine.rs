@@ -56,6 +56,7 @@ unsafe extern "C" {
     safe fn host_nr_sent() -> u64;
     safe fn host_sleeps(class: u32) -> u64;
     safe fn host_read_sent(out: &mut Observation);
+    safe fn host_fill_records();
     safe fn host_read_task(task: u32, out: &mut View);
     safe fn host_current(cpu: i32) -> i64;
     safe fn host_nr_waiting(queue: u32) -> u64;
@@ -552,6 +553,11 @@ impl Machine {
         let mut observation = Observation::default();
         host_read_sent(&mut observation);
         observation
+    }
+
+    /// From now on there is no room for records.
+    pub fn fill_records(&mut self) {
+        host_fill_records();
     }
 
     /// Sleeps up to 1, 10 and 100 ms, and longer ones.

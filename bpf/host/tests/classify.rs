@@ -164,6 +164,15 @@ fn a_new_task_is_interactive_until_its_third_wake_up() {
 }
 
 #[test]
+fn a_new_task_is_taken_for_one_that_runs_for_100_us() {
+    let mut m = Machine::with_cpus(1);
+    let task = m.task("new");
+    m.fork(task, 0);
+    let view = m.view(task);
+    assert_eq!((view.avg_runtime_ns, view.slice_ns), (100 * US, 200 * US));
+}
+
+#[test]
 fn running_on_beyond_the_threshold_makes_batch_at_the_tick() {
     for thresh_ns in [MS / 2, 2_500 * US, 10 * MS] {
         for kind in [INTERACTIVE, LAT_CRITICAL] {
@@ -471,6 +480,15 @@ fn a_name_that_a_task_takes_counts_until_it_has_settled() {
 }
 
 #[test]
+fn what_is_known_counts_once_for_each_name() {
+    let mut m = Machine::with_cpus(1);
+    m.predict("a-long-name", BATCH, 1, 1, 50 * MS);
+    let task = new_task(&mut m, "a-long-name");
+    tiers(&mut m, task, 4, MS / 10, 5 * MS);
+    assert_eq!(m.counter(Counter::WarmStarts), 1);
+}
+
+#[test]
 fn what_a_task_does_takes_over_from_what_was_known() {
     let mut m = Machine::with_cpus(1);
     m.predict("known", LAT_CRITICAL, 20, 20, MS / 10);
@@ -579,7 +597,34 @@ fn a_living_task_is_reported_every_64_wake_ups() {
     assert_eq!(&report.comm[..6], b"alive\0");
     assert_eq!((report.tier, report.exited), (LAT_CRITICAL, 0));
     assert_eq!((report.wakeup_freq, report.csw_rate), (19, 19));
+    assert_eq!(report.lat_cri, 255);
     assert!(report.avg_runtime_ns.abs_diff(MS / 10) < 10, "{report:?}");
+    assert!(report.runtime_dev_ns < 10, "{report:?}");
+}
+
+#[test]
+fn a_report_says_how_far_runs_are_from_their_average() {
+    let mut m = Machine::with_cpus(1);
+    let task = new_task(&mut m, "uneven");
+    for _ in 0..32 {
+        tiers(&mut m, task, 1, MS, 5 * MS);
+        tiers(&mut m, task, 1, 2 * MS, 5 * MS);
+    }
+    let report = m.observation();
+    assert!(
+        report.runtime_dev_ns.abs_diff(MS / 2) < MS / 10,
+        "{report:?}"
+    );
+}
+
+#[test]
+fn a_report_that_finds_no_room_is_lost() {
+    let mut m = Machine::with_cpus(1);
+    let task = new_task(&mut m, "alive");
+    m.fill_records();
+    tiers(&mut m, task, 64, MS / 10, 5 * MS);
+    assert_eq!(m.records(), 0);
+    assert_eq!(m.counter(Counter::ObservationsLost), 1);
 }
 
 #[test]

@@ -1009,6 +1009,9 @@ fn a_task_that_goes_first_because_it_waited_does_not_move_the_clock() {
         m.advance(waited_ns);
         m.unhold(0);
         assert_eq!(m.view(task).clock, clock, "{waited_ns}");
+        m.sleep(0);
+        m.interrupt(task, 0);
+        assert_eq!(m.view(task).clock, 200 * MS, "the next start does");
     }
 }
 
