@@ -207,6 +207,27 @@ u64 host_sleeps(u32 class)
 	return sum;
 }
 
+u64 host_wakes(u32 tier)
+{
+	u64 sum = 0;
+	u32 cpu, bucket;
+
+	for (cpu = 0; cpu < MAX_CPUS; cpu++)
+		for (bucket = 0; bucket < HIST_BUCKETS; bucket++)
+			sum += stats[cpu].wake[tier % NR_TIERS * HIST_BUCKETS + bucket];
+	return sum;
+}
+
+u64 host_wake_sum_ns(void)
+{
+	u64 sum = 0;
+	u32 cpu;
+
+	for (cpu = 0; cpu < MAX_CPUS; cpu++)
+		sum += stats[cpu].wake_sum_ns;
+	return sum;
+}
+
 /* The last observation. */
 void host_read_sent(struct observation *out)
 {

@@ -55,6 +55,8 @@ unsafe extern "C" {
     safe fn host_counter(what: u32) -> u64;
     safe fn host_nr_sent() -> u64;
     safe fn host_sleeps(class: u32) -> u64;
+    safe fn host_wakes(tier: u32) -> u64;
+    safe fn host_wake_sum_ns() -> u64;
     safe fn host_read_sent(out: &mut Observation);
     safe fn host_fill_records();
     safe fn host_read_task(task: u32, out: &mut View);
@@ -553,6 +555,14 @@ impl Machine {
         let mut observation = Observation::default();
         host_read_sent(&mut observation);
         observation
+    }
+
+    /// Wake-ups that came to run, by tier, and how long they waited in all, ns.
+    pub fn wake_latencies(&self) -> ([u64; 3], u64) {
+        (
+            [BATCH, INTERACTIVE, LAT_CRITICAL].map(|tier| host_wakes(tier)),
+            host_wake_sum_ns(),
+        )
     }
 
     /// From now on there is no room for records.

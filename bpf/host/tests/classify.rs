@@ -582,6 +582,23 @@ fn every_sleep_is_counted_by_its_length() {
 }
 
 #[test]
+fn every_wait_after_a_wake_up_is_counted_once_with_its_tier() {
+    let mut m = Machine::with_cpus(1);
+    for (tier, wait_ns) in [(BATCH, 4 * MS), (INTERACTIVE, 2 * MS), (LAT_CRITICAL, MS)] {
+        m.hold(0);
+        let task = settled(&mut m, tier);
+        m.interrupt(task, 0);
+        m.advance(wait_ns);
+        m.unhold(0);
+        m.hold(0);
+        m.advance(wait_ns);
+        m.unhold(0);
+        m.exit(0);
+    }
+    assert_eq!(m.wake_latencies(), ([1, 1, 1], 7 * MS));
+}
+
+#[test]
 fn a_living_task_is_reported_every_64_wake_ups() {
     let mut m = Machine::with_cpus(1);
     let task = new_task(&mut m, "alive");

@@ -206,6 +206,21 @@ fn batch_that_has_had_less_than_its_share_goes_on_all_the_same() {
 }
 
 #[test]
+fn batch_that_goes_on_pays_once_for_what_it_had() {
+    let mut m = Machine::with_cpus(2);
+    let hog = running(&mut m, BATCH, 0);
+    m.hold(1);
+    let waiter = asleep(&mut m, BATCH, 0);
+    m.set_vtime(waiter, 100 * AHEAD);
+    m.interrupt(waiter, 0);
+    assert_eq!(preempts_after(&mut m, 6 * MS), 1);
+    assert_eq!(m.running(0), Some(hog));
+    m.advance(3 * MS);
+    m.sleep(0);
+    assert_eq!(m.view(hog).vtime, 9 * MS);
+}
+
+#[test]
 fn however_long_other_batch_work_waits_batch_first_has_the_threshold_itself() {
     let mut m = held(2);
     let waiter = waiting(&mut m, BATCH);
