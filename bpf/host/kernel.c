@@ -646,17 +646,24 @@ void kernel_rebind(struct task_struct *p)
 	settle();
 }
 
+/* The kernel no longer asks what the CPU should run, and has not yet moved anybody off it. */
+void kernel_begin_offline(s32 cpu)
+{
+	this_cpu = cpu;
+	pandemonium_cpu_offline(cpu);
+	kernel_set_online(cpu, false);
+	cpus[cpu].has_idle_bit = false;
+	settle();
+}
+
 void kernel_offline(s32 cpu)
 {
 	struct host_cpu *c = &cpus[cpu];
 
-	this_cpu = cpu;
-	pandemonium_cpu_offline(cpu);
-	kernel_set_online(cpu, false);
+	kernel_begin_offline(cpu);
 	push_current(cpu);
 	while (c->local.first)
 		requeue(c->local.first);
-	c->has_idle_bit = false;
 	c->resched = false;
 	settle();
 }

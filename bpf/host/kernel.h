@@ -49,6 +49,7 @@ void kernel_set_interrupts(s32 cpu, bool enabled);
 void kernel_hold(s32 cpu);
 void kernel_unhold(s32 cpu);
 void kernel_rebind(struct task_struct *p);
+void kernel_begin_offline(s32 cpu);
 void kernel_offline(s32 cpu);
 void kernel_online(s32 cpu);
 

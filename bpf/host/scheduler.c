@@ -22,6 +22,7 @@ static struct prediction prediction;
 static struct name predicted;
 static struct observation sent;
 static u64 nr_sent;
+static bool records_full;
 
 void scheduler_reset(void)
 {
@@ -46,6 +47,7 @@ void scheduler_reset(void)
 	last_tick_ns = 0;
 	nr_stealable = 0;
 	nr_sent = 0;
+	records_full = false;
 	drains_from_idle = true;
 }
 
@@ -70,7 +72,7 @@ void *bpf_ringbuf_reserve(void *map, u64 size, u64 flags)
 {
 	(void)map;
 	(void)flags;
-	return size <= sizeof(sent) ? &sent : NULL;
+	return !records_full && size <= sizeof(sent) ? &sent : NULL;
 }
 
 void bpf_ringbuf_submit(void *record, u64 flags)
@@ -190,6 +192,48 @@ u64 host_nr_sent(void)
 	return nr_sent;
 }
 
+void host_fill_records(void)
+{
+	records_full = true;
+}
+
+u64 host_sleeps(u32 class)
+{
+	u64 sum = 0;
+	u32 cpu;
+
+	for (cpu = 0; cpu < MAX_CPUS; cpu++)
+		sum += stats[cpu].sleep[class % SLEEP_BUCKETS];
+	return sum;
+}
+
+u64 host_wakes(u32 tier)
+{
+	u64 sum = 0;
+	u32 cpu, bucket;
+
+	for (cpu = 0; cpu < MAX_CPUS; cpu++)
+		for (bucket = 0; bucket < HIST_BUCKETS; bucket++)
+			sum += stats[cpu].wake[tier % NR_TIERS * HIST_BUCKETS + bucket];
+	return sum;
+}
+
+u64 host_wake_sum_ns(void)
+{
+	u64 sum = 0;
+	u32 cpu;
+
+	for (cpu = 0; cpu < MAX_CPUS; cpu++)
+		sum += stats[cpu].wake_sum_ns;
+	return sum;
+}
+
+/* The last observation. */
+void host_read_sent(struct observation *out)
+{
+	*out = sent;
+}
+
 /* For tests: tasks, by their number */
 
 struct host_task {
@@ -205,6 +249,9 @@ struct host_task {
 	u32 queue;
 	s32 cpu;
 	bool waits;
+	u32 wakeup_freq;
+	u32 csw_rate;
+	u64 deadline;
 };
 
 void host_read_task(u32 task, struct host_task *out)
@@ -225,6 +272,9 @@ void host_read_task(u32 task, struct host_task *out)
 		.queue = t->queue,
 		.cpu = p->cpu,
 		.waits = p->on,
+		.wakeup_freq = t->wakeup_freq >> RATE_FRACTION_BITS,
+		.csw_rate = t->csw_rate >> RATE_FRACTION_BITS,
+		.deadline = p->scx.dsq_vtime,
 	};
 }
 
@@ -310,6 +360,15 @@ void host_fork(u32 task, s32 cpu)
 void host_wake(u32 task, s32 waker, bool sync, bool by_interrupt)
 {
 	kernel_wake(kernel_task_of(task), waker, sync, by_interrupt);
+}
+
+/* A control group that is idle (cpu.idle), or one that is not. */
+void host_join_group(u32 task, bool is_idle)
+{
+	static struct task_group group = { .css.id = 2, .shares = NICE_0_LOAD << 10 };
+	static struct task_group idle_group = { .css.id = 3, .shares = 3 << 10, .idle = 1 };
+
+	kernel_task_of(task)->sched_task_group = is_idle ? &idle_group : &group;
 }
 
 /* The task's number, or -1. */

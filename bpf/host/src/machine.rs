@@ -29,6 +29,7 @@ unsafe extern "C" {
     safe fn kernel_set_interrupts(cpu: i32, enabled: bool);
     safe fn kernel_hold(cpu: i32);
     safe fn kernel_unhold(cpu: i32);
+    safe fn kernel_begin_offline(cpu: i32);
     safe fn kernel_offline(cpu: i32);
     safe fn kernel_online(cpu: i32);
     safe fn kernel_nr_in(queue: u64) -> u64;
@@ -54,6 +55,11 @@ unsafe extern "C" {
 
     safe fn host_counter(what: u32) -> u64;
     safe fn host_nr_sent() -> u64;
+    safe fn host_sleeps(class: u32) -> u64;
+    safe fn host_wakes(tier: u32) -> u64;
+    safe fn host_wake_sum_ns() -> u64;
+    safe fn host_read_sent(out: &mut Observation);
+    safe fn host_fill_records();
     safe fn host_read_task(task: u32, out: &mut View);
     safe fn host_current(cpu: i32) -> i64;
     safe fn host_nr_waiting(queue: u32) -> u64;
@@ -78,6 +84,7 @@ unsafe extern "C" {
     safe fn host_enter(task: u32, cpu: i32);
     safe fn host_fork(task: u32, cpu: i32);
     safe fn host_wake(task: u32, waker: i32, sync: bool, by_interrupt: bool);
+    safe fn host_join_group(task: u32, is_idle: bool);
 }
 
 /// Time between two ticks of a busy CPU, ns: `CONFIG_HZ=250`.
@@ -159,6 +166,35 @@ pub struct View {
     pub cpu: i32,
     /// In a queue of the kernel, local ones included.
     pub waits: bool,
+    /// Wake-ups in 100 ms, on average.
+    pub wakeup_freq: u32,
+    /// Context switches in 100 ms, on average.
+    pub csw_rate: u32,
+    /// Its place in the queue that it was inserted into last.
+    pub deadline: u64,
+}
+
+/// What the daemon is told of a task; `struct observation`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Observation {
+    kind: u32,
+    /// `enum tier`.
+    pub tier: u32,
+    /// Average run between two sleeps, ns.
+    pub avg_runtime_ns: u64,
+    /// How far runs are from it, ns.
+    pub runtime_dev_ns: u64,
+    /// Wake-ups in 100 ms.
+    pub wakeup_freq: u32,
+    /// Context switches in 100 ms.
+    pub csw_rate: u32,
+    /// Latency criticality.
+    pub lat_cri: u32,
+    /// Whether it is over; 0 or 1.
+    pub exited: u32,
+    /// Its name.
+    pub comm: [u8; 16],
 }
 
 /// A task of one [`Machine`].
@@ -375,6 +411,11 @@ impl Machine {
         host_set_migration_disabled(task.0, disabled);
     }
 
+    /// The task is in a control group from now on, one with `cpu.idle` or one without.
+    pub fn join_group(&mut self, task: Task, is_idle: bool) {
+        host_join_group(task.0, is_idle);
+    }
+
     /// Only these CPUs from now on.
     pub fn bind(&mut self, task: Task, cpus: &[u32]) {
         for cpu in &self.cpus {
@@ -457,6 +498,11 @@ impl Machine {
         kernel_unhold(cpu.cast_signed());
     }
 
+    /// A CPU is about to go offline: from now on the scheduler is not asked what it should run.
+    pub fn begin_offline(&mut self, cpu: u32) {
+        kernel_begin_offline(cpu.cast_signed());
+    }
+
     /// A CPU goes offline; everybody on it needs another one.
     pub fn take_offline(&mut self, cpu: u32) {
         kernel_offline(cpu.cast_signed());
@@ -508,6 +554,31 @@ impl Machine {
     /// Observations and other records sent to the daemon.
     pub fn records(&self) -> u64 {
         host_nr_sent()
+    }
+
+    /// The last observation sent.
+    pub fn observation(&self) -> Observation {
+        let mut observation = Observation::default();
+        host_read_sent(&mut observation);
+        observation
+    }
+
+    /// Wake-ups that came to run, by tier, and how long they waited in all, ns.
+    pub fn wake_latencies(&self) -> ([u64; 3], u64) {
+        (
+            [BATCH, INTERACTIVE, LAT_CRITICAL].map(|tier| host_wakes(tier)),
+            host_wake_sum_ns(),
+        )
+    }
+
+    /// From now on there is no room for records.
+    pub fn fill_records(&mut self) {
+        host_fill_records();
+    }
+
+    /// Sleeps up to 1, 10 and 100 ms, and longer ones.
+    pub fn sleeps(&self) -> [u64; 4] {
+        [0, 1, 2, 3].map(|class| host_sleeps(class))
     }
 
     /// Tasks that wait in the queue of a node.
