@@ -1,12 +1,16 @@
 #!/bin/sh
-# More CPUs than the machine really has: attaches and works.
-# cpus: 12
-# timeout: 300
+# 64 CPUs, two sockets of 16 cores with two siblings each: attaches, works, and leaves.
+# cpus: 64
+# time: single
+# qemu: -smp 64,sockets=2,cores=16,threads=2
+# timeout: 900
 set -eu
 . ./lib/daemon.sh
+[ "$(nproc)" = 64 ] || fail "not 64 CPUs"
+[ "$(cat /sys/devices/system/cpu/cpu0/topology/thread_siblings_list)" = 0-1 ] || fail "no siblings"
 start_daemon
-stress-ng -c "$(nproc)" -f 1 --affinity 1 --timeout 10s >/dev/null 2>&1
-still_ours stress-ng
+pandemonium-workload hog --threads 80 --seconds 5
+still_ours hogs
 hackbench -g 2 -l 20 >/dev/null
 still_ours hackbench
 tail -n 1 /tmp/daemon.log
