@@ -337,7 +337,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(pandemonium_init)
 
 	nr_online = bpf_cpumask_weight(online);
 
-	bpf_for(i, 0, limits.nr_cpu_ids) {
+	bpf_for(i, 0, topology.nr_cpu_ids) {
 		cpu_ctx_of(i)->tier = NR_TIERS;
 		cpu_ctx_of(i)->online = bpf_cpumask_test_cpu(i, online);
 		err = create_queue_pair(cpu_queue(i, QUEUE_INTERACTIVE));
@@ -347,7 +347,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(pandemonium_init)
 	scx_bpf_put_cpumask(online);
 	if (err)
 		return err;
-	bpf_for(i, 0, limits.nr_nodes) {
+	bpf_for(i, 0, topology.nr_nodes) {
 		err = create_queue_pair(queue_of_node(i, QUEUE_INTERACTIVE));
 		if (err)
 			return err;
@@ -367,7 +367,7 @@ void BPF_STRUCT_OPS(pandemonium_dump, struct scx_dump_ctx *dctx)
 
 	scx_bpf_dump("online=%u stealable=%d slice=%llu batch=%llu sojourn=%llu\n", nr_online,
 		     nr_stealable, knobs.slice_ns, knobs.batch_slice_ns, knobs.sojourn_thresh_ns);
-	bpf_for(i, 0, limits.nr_nodes) {
+	bpf_for(i, 0, topology.nr_nodes) {
 		u32 interactive = queue_of_node(i, QUEUE_INTERACTIVE);
 		u32 batch = queue_of_node(i, QUEUE_BATCH);
 

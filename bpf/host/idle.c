@@ -60,7 +60,7 @@ static struct idle_cpu idle_cpus[MAX_CPUS];
 static struct idle_llc idle_llcs[MAX_LLCS];
 static struct settings settings;
 static struct knobs knobs;
-static struct limits limits;
+static struct topology topology;
 static u64 counters[NR_COUNTERS];
 
 static inline struct cpu_ctx *cpu_ctx_of(s32 cpu)
@@ -103,7 +103,7 @@ void host_idle_reset(u32 nr_llcs)
 	memset(&settings, 0, sizeof(settings));
 	memset(counters, 0, sizeof(counters));
 	settings.idle_selector = true;
-	limits.nr_llcs = nr_llcs;
+	topology.nr_llcs = nr_llcs;
 	for (cpu = 0; cpu < MAX_CPUS; cpu++) {
 		cpus[cpu].online = true;
 		idle_cpus[cpu].llc = NO_LLC;
