@@ -153,6 +153,7 @@ struct cpu_stats {
 	u64 wake_sum_ns;
 	u64 wake[NR_TIERS * HIST_BUCKETS];
 	u64 sleep[SLEEP_BUCKETS];
+	u64 slice_sum_ns;
 };
 
 enum record_kind {

@@ -127,6 +127,7 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_ctx *c = cpu_ctx_of(cpu);
 	u64 now = scx_bpf_now();
+	u64 slice;
 
 	if (!t)
 		return;
@@ -153,7 +154,10 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	}
 	if (t->tier == TIER_BATCH)
 		join_group(p, t);
-	scx_bpf_task_set_slice(p, task_slice(p, t, cpu, now));
+	slice = task_slice(p, t, cpu, now);
+	if (slice != SLICE_ENDLESS)
+		count_slice(slice);
+	scx_bpf_task_set_slice(p, slice);
 }
 
 void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)

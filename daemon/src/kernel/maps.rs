@@ -225,6 +225,7 @@ fn add_stats(reading: &mut Reading, stats: &types::cpu_stats) {
         reading.wake[tier].merge(&histogram);
     }
     reading.wake_sum_ns += stats.wake_sum_ns;
+    reading.slice_sum_ns += stats.slice_sum_ns;
     for (sum, n) in reading.sleep.iter_mut().zip(stats.sleep) {
         *sum += n;
     }
