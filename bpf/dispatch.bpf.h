@@ -25,11 +25,11 @@ static __noinline bool steal_restricted(s32 cpu, u64 now)
 
 	if (nr_stealable <= 0)
 		return false;
-	bpf_for(i, 1, limits.nr_cpu_ids) {
+	bpf_for(i, 1, topology.nr_cpu_ids) {
 		u32 other = (u32)cpu + i;
 
-		if (other >= limits.nr_cpu_ids)
-			other -= limits.nr_cpu_ids;
+		if (other >= topology.nr_cpu_ids)
+			other -= topology.nr_cpu_ids;
 		if (queue_steal(cpu_queue(other, QUEUE_INTERACTIVE), now) ||
 		    queue_steal(cpu_queue(other, QUEUE_BATCH), now))
 			return true;
@@ -42,11 +42,11 @@ static __noinline bool steal_from_nodes(s32 cpu, u64 now)
 	u32 home = cpu_node[cpu & (MAX_CPUS - 1)];
 	u32 i;
 
-	bpf_for(i, 1, limits.nr_nodes) {
+	bpf_for(i, 1, topology.nr_nodes) {
 		u32 node = home + i;
 
-		if (node >= limits.nr_nodes)
-			node -= limits.nr_nodes;
+		if (node >= topology.nr_nodes)
+			node -= topology.nr_nodes;
 		if (queue_take(queue_of_node(node, QUEUE_INTERACTIVE), now) ||
 		    queue_take(queue_of_node(node, QUEUE_BATCH), now))
 			return true;
@@ -57,7 +57,7 @@ static __noinline bool steal_from_nodes(s32 cpu, u64 now)
 /* Step 7. Nothing at home: other nodes, then tasks bound to other CPUs that may run here too. */
 static __always_inline bool steal(s32 cpu, u64 now)
 {
-	if (!(limits.nr_nodes > 1 && steal_from_nodes(cpu, now)) && !steal_restricted(cpu, now))
+	if (!(topology.nr_nodes > 1 && steal_from_nodes(cpu, now)) && !steal_restricted(cpu, now))
 		return false;
 	count(CNT_STEALS);
 	return true;
@@ -182,7 +182,7 @@ static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 		return;
 	if (nr && take_work(cpu, prev))
 		return;
-	if ((limits.nr_nodes > 1 || nr_stealable > 0) && look_elsewhere(cpu))
+	if ((topology.nr_nodes > 1 || nr_stealable > 0) && look_elsewhere(cpu))
 		return;
 	keep_running(cpu, prev);
 }

@@ -241,9 +241,9 @@ static __noinline s32 claim_elsewhere(u32 home, u32 reach)
 	u32 node = idle_llcs[home & (MAX_LLCS - 1)].node;
 	u32 i;
 
-	bpf_for(i, 0, 2 * limits.nr_llcs) {
-		bool is_far = i >= limits.nr_llcs;
-		u32 llc = is_far ? i - limits.nr_llcs : i;
+	bpf_for(i, 0, 2 * topology.nr_llcs) {
+		bool is_far = i >= topology.nr_llcs;
+		u32 llc = is_far ? i - topology.nr_llcs : i;
 		s32 cpu;
 
 		if (llc == home || (idle_llcs[llc & (MAX_LLCS - 1)].node != node) != is_far)
@@ -259,7 +259,7 @@ static __always_inline s32 claim_within(s32 prev, enum reach reach, enum closene
 {
 	s32 cpu = claim_near(prev, reach, close);
 
-	if (cpu < 0 && limits.nr_llcs > 1)
+	if (cpu < 0 && topology.nr_llcs > 1)
 		cpu = claim_elsewhere(idle_cpu_of(prev)->llc, reach);
 	return cpu;
 }

@@ -94,7 +94,7 @@ struct prediction {
 	u32 unused;
 };
 
-/* Fixed at load: core-count formulas and topology. policy::Limits says what each means. */
+/* Core-count formulas, written again when CPUs come or go; policy::Limits says what each means. */
 struct limits {
 	u64 overflow_rescue_ns;
 	u64 starvation_rescue_ns;
@@ -106,6 +106,10 @@ struct limits {
 	u32 longrun_budget;
 	u32 interactive_max;
 	u32 placement_depth;
+};
+
+/* Fixed at load: how far the numbers of CPUs, nodes and last-level caches go. */
+struct topology {
 	u32 nr_cpu_ids;
 	u32 nr_nodes;
 	u32 nr_llcs;
@@ -149,6 +153,7 @@ struct cpu_stats {
 	u64 wake_sum_ns;
 	u64 wake[NR_TIERS * HIST_BUCKETS];
 	u64 sleep[SLEEP_BUCKETS];
+	u64 slice_sum_ns;
 };
 
 enum record_kind {

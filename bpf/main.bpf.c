@@ -132,6 +132,7 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_ctx *c = cpu_ctx_of(cpu);
 	u64 now = scx_bpf_now();
+	u64 slice;
 
 	if (!t)
 		return;
@@ -158,7 +159,10 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	}
 	if (t->tier == TIER_BATCH)
 		join_group(p, t);
-	scx_bpf_task_set_slice(p, task_slice(p, t, cpu, now));
+	slice = task_slice(p, t, cpu, now);
+	if (slice != SLICE_ENDLESS)
+		count_slice(slice);
+	scx_bpf_task_set_slice(p, slice);
 }
 
 void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)
@@ -342,7 +346,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(pandemonium_init)
 
 	nr_online = bpf_cpumask_weight(online);
 
-	bpf_for(i, 0, limits.nr_cpu_ids) {
+	bpf_for(i, 0, topology.nr_cpu_ids) {
 		cpu_ctx_of(i)->tier = NR_TIERS;
 		cpu_ctx_of(i)->online = bpf_cpumask_test_cpu(i, online);
 		err = create_queue_pair(cpu_queue(i, QUEUE_INTERACTIVE));
@@ -352,7 +356,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(pandemonium_init)
 	scx_bpf_put_cpumask(online);
 	if (err)
 		return err;
-	bpf_for(i, 0, limits.nr_nodes) {
+	bpf_for(i, 0, topology.nr_nodes) {
 		err = create_queue_pair(queue_of_node(i, QUEUE_INTERACTIVE));
 		if (err)
 			return err;
@@ -372,7 +376,7 @@ void BPF_STRUCT_OPS(pandemonium_dump, struct scx_dump_ctx *dctx)
 
 	scx_bpf_dump("online=%u stealable=%d slice=%llu batch=%llu sojourn=%llu\n", nr_online,
 		     nr_stealable, knobs.slice_ns, knobs.batch_slice_ns, knobs.sojourn_thresh_ns);
-	bpf_for(i, 0, limits.nr_nodes) {
+	bpf_for(i, 0, topology.nr_nodes) {
 		u32 interactive = queue_of_node(i, QUEUE_INTERACTIVE);
 		u32 batch = queue_of_node(i, QUEUE_BATCH);
 

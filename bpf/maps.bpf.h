@@ -13,8 +13,10 @@ volatile struct knobs knobs SEC(".data.knobs");
 
 volatile struct settings settings SEC(".data.settings");
 
+volatile struct limits limits SEC(".data.limits");
+
 /* Daemon writes before load, nobody afterwards. */
-const volatile struct limits limits;
+const volatile struct topology topology;
 const volatile struct idle_cpu idle_cpus[MAX_CPUS];
 const volatile struct idle_llc idle_llcs[MAX_LLCS];
 /* Whether a local queue is drained when a higher class takes its CPU, also from idle. */

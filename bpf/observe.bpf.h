@@ -50,6 +50,15 @@ static __always_inline void count_start(const struct task_ctx *t, s32 cpu)
 		stats->l2_misses[tier]++;
 }
 
+/* The slice that a start was granted. */
+static __always_inline void count_slice(u64 slice_ns)
+{
+	struct cpu_stats *stats = this_stats();
+
+	if (stats)
+		stats->slice_sum_ns += slice_ns;
+}
+
 static __always_inline void send_observation(const struct task_struct *p, const struct task_ctx *t,
 					     bool exited)
 {

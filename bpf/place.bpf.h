@@ -59,10 +59,10 @@ static __always_inline s32 pick_victim(const struct task_struct *p, const struct
 		u32 cpu = (u32)prev_cpu + i;
 		struct cpu_ctx *c;
 
-		if (i >= limits.nr_cpu_ids)
+		if (i >= topology.nr_cpu_ids)
 			break;
-		if (cpu >= limits.nr_cpu_ids)
-			cpu -= limits.nr_cpu_ids;
+		if (cpu >= topology.nr_cpu_ids)
+			cpu -= topology.nr_cpu_ids;
 		c = cpu_ctx_of(cpu);
 		if (!may_preempt(c, rank, now))
 			continue;

@@ -135,7 +135,7 @@ static __always_inline bool is_restricted(const struct task_struct *p)
 
 	if (cannot_migrate(p) || (u32)p->nr_cpus_allowed < nr_online)
 		return true;
-	if ((u32)p->nr_cpus_allowed >= limits.nr_cpu_ids)
+	if ((u32)p->nr_cpus_allowed >= topology.nr_cpu_ids)
 		return false;
 	online = scx_bpf_get_online_cpumask();
 	restricted = !bpf_cpumask_subset(online, p->cpus_ptr);

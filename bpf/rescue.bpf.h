@@ -83,7 +83,7 @@ static __always_inline bool help_node(struct cpu_ctx *c, u64 now)
 	u32 node = c->node_cursor + 1;
 	u32 interactive, batch;
 
-	if (node >= limits.nr_nodes)
+	if (node >= topology.nr_nodes)
 		node = 0;
 	c->node_cursor = node;
 	interactive = queue_of_node(node, QUEUE_INTERACTIVE);
@@ -102,11 +102,11 @@ static __always_inline bool help_neighbour(s32 cpu, u64 now)
 	struct cpu_ctx *c = cpu_ctx_of(cpu);
 	u32 other = c->help_cursor + 1;
 
-	if (limits.nr_nodes > 1 && help_node(c, now))
+	if (topology.nr_nodes > 1 && help_node(c, now))
 		return true;
 	if (nr_stealable <= 0)
 		return false;
-	if (other >= limits.nr_cpu_ids)
+	if (other >= topology.nr_cpu_ids)
 		other = 0;
 	c->help_cursor = other;
 	if (other == (u32)cpu)

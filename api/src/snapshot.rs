@@ -44,6 +44,9 @@ pub struct Snapshot {
     /// Dispatches per second of real elapsed time.
     #[serde(with = "as_variant")]
     pub dispatches_per_sec: u64,
+    /// Mean slice that tasks were granted when they started to run, ns; missing if none did.
+    #[serde(with = "as_variant::optional", skip_serializing_if = "Option::is_none")]
+    pub effective_slice_nsec: Option<u64>,
     /// Mean wake-up latency, ns; missing without wake-ups.
     #[serde(with = "as_variant::optional", skip_serializing_if = "Option::is_none")]
     pub wake_mean_nsec: Option<u64>,

@@ -3,7 +3,8 @@
 use crate::Snapshot;
 
 /// The telemetry line of the specification, and after it how many of the online CPUs run an
-/// interactive or latency-critical task. A value that is not known this second is a dash.
+/// interactive or latency-critical task, how many tasks wait in interactive and batch queues, and the
+/// mean slice that was granted. A value that is not known this second is a dash.
 pub fn telemetry_line(snapshot: &Snapshot) -> String {
     let s = snapshot;
     let dispatches = s.counter("dispatches");
@@ -13,7 +14,7 @@ pub fn telemetry_line(snapshot: &Snapshot) -> String {
     format!(
         "d/s: {}  idle: {} shared: {}  preempt: {}  keep: {}  kick: H={} S={} enq: W={} R={} \
          wake: {} p99: {} L2: B={} I={} LC={} procdb: {}/{} sleep: io={} sjrn: {}/{} rescue: {} [{}] \
-         cpus: {}",
+         cpus: {} queued: {} slice: {}",
         s.dispatches_per_sec,
         idle,
         s.counter("shared"),
@@ -36,6 +37,8 @@ pub fn telemetry_line(snapshot: &Snapshot) -> String {
         s.counter("overflow_rescues"),
         tags(s),
         running(s),
+        queued(s),
+        unit(s.effective_slice_nsec, 1_000, "us"),
     )
 }
 
@@ -44,6 +47,13 @@ fn running(s: &Snapshot) -> String {
         return "-".to_owned();
     }
     format!("{}/{}", s.interactive_running, s.online_cpus)
+}
+
+fn queued(s: &Snapshot) -> String {
+    if s.online_cpus == 0 {
+        return "-".to_owned();
+    }
+    format!("{}/{}", s.interactive_queued, s.batch_queued)
 }
 
 fn tags(s: &Snapshot) -> String {
@@ -114,6 +124,9 @@ mod tests {
             io_percent: Some(87),
             batch_wait_nsec: 3_900_000,
             interactive_running: 3,
+            interactive_queued: 2,
+            batch_queued: 11,
+            effective_slice_nsec: Some(1_234_567),
             online_cpus: 8,
             ..Snapshot::default()
         };
@@ -121,7 +134,8 @@ mod tests {
             telemetry_line(&snapshot),
             "d/s: 251000  idle: 5% shared: 230000  preempt: 12  keep: 0  kick: H=8000 S=22000 \
              enq: W=8000 R=22000 wake: 4us p99: 10us L2: B=67% I=72% LC=85% procdb: 42/5 \
-             sleep: io=87% sjrn: 3ms/5ms rescue: 0 [MIXED] cpus: 3/8"
+             sleep: io=87% sjrn: 3ms/5ms rescue: 0 [MIXED] cpus: 3/8 queued: 2/11 \
+             slice: 1234us"
         );
     }
 
@@ -140,7 +154,7 @@ mod tests {
         };
         let line = telemetry_line(&off);
         assert!(
-            line.ends_with("[STOPPED] cpus: -") && line.contains("p99: - "),
+            line.ends_with("[STOPPED] cpus: - queued: - slice: -") && line.contains("p99: - "),
             "{line}"
         );
     }

@@ -29,6 +29,7 @@ void scheduler_reset(void)
 	memset(&knobs, 0, sizeof(knobs));
 	memset(&settings, 0, sizeof(settings));
 	memset(&limits, 0, sizeof(limits));
+	memset(&topology, 0, sizeof(topology));
 	memset(idle_cpus, 0, sizeof(idle_cpus));
 	memset(idle_llcs, 0, sizeof(idle_llcs));
 	memset(cpu_node, 0, sizeof(cpu_node));
@@ -91,9 +92,9 @@ void host_set_knobs(const u64 *values, u64 size)
 
 void host_set_machine(u32 nr_cpu_ids, u32 nr_nodes, u32 nr_llcs)
 {
-	limits.nr_cpu_ids = nr_cpu_ids;
-	limits.nr_nodes = nr_nodes;
-	limits.nr_llcs = nr_llcs;
+	topology.nr_cpu_ids = nr_cpu_ids;
+	topology.nr_nodes = nr_nodes;
+	topology.nr_llcs = nr_llcs;
 }
 
 void host_set_waits(u64 overflow_rescue_ns, u64 starvation_rescue_ns, u64 vtime_ceiling_ns,

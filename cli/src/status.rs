@@ -26,8 +26,8 @@ pub struct Choices {
     pub domain: Domain,
     /// `IdleSelector`.
     pub idle_selector: bool,
-    /// Number of `Compositors`.
-    pub compositors: usize,
+    /// `Compositors`.
+    pub compositors: Vec<String>,
 }
 
 impl Choices {
@@ -40,7 +40,7 @@ impl Choices {
         Ok(Some(Choices {
             domain: Domain::read(daemon).await?,
             idle_selector: scheduler.idle_selector().await?,
-            compositors: scheduler.compositors().await?.len(),
+            compositors: scheduler.compositors().await?,
         }))
     }
 }
@@ -194,7 +194,10 @@ fn choice_rows(choices: &Choices) -> [(&'static str, String); 3] {
     [
         ("primary domain", choices.domain.words()),
         ("idle selector", word(choices.idle_selector).to_owned()),
-        ("compositors", plural(choices.compositors as u64, "name")),
+        (
+            "compositors",
+            plural(choices.compositors.len() as u64, "name"),
+        ),
     ]
 }
 
@@ -233,6 +236,11 @@ fn running_rows(m: &Snapshot) -> Vec<(&'static str, String)> {
         (
             "dispatches",
             format!("{} per second", grouped(m.dispatches_per_sec)),
+        ),
+        (
+            "effective slice",
+            m.effective_slice_nsec
+                .map_or_else(|| "nothing started".to_owned(), latency),
         ),
         (
             "idle",
@@ -319,6 +327,7 @@ pub mod tests {
             idle_permille: 54,
             online_cpus: 8,
             interactive_running: 3,
+            effective_slice_nsec: Some(2_500_000),
             ..Snapshot::default()
         };
         (status, snapshot)
@@ -344,6 +353,7 @@ pub mod tests {
              \x20 interactive       45.0 us\n\
              \x20 batch             1.54 ms\n\
              dispatches          251 000 per second\n\
+             effective slice     2.50 ms\n\
              idle                5 % of 8 CPUs\n\
              interactive now     on 3 of 8 CPUs\n\
              profiles            0 learned, 0 sure enough to use\n"
@@ -359,7 +369,7 @@ pub mod tests {
                 mask: "0xff".into(),
             },
             idle_selector: true,
-            compositors: 33,
+            compositors: vec!["sway".into(); 33],
         });
         let chosen = "primary domain      performance: CPUs 0-7\n\
                       idle selector       on\n\

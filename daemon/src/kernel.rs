@@ -91,6 +91,8 @@ pub trait Kernel: Send {
     fn read(&mut self) -> anyhow::Result<Reading>;
     /// Makes the kernel half work with these knobs.
     fn write_knobs(&mut self, knobs: &Knobs) -> anyhow::Result<()>;
+    /// Makes the kernel half keep to these limits.
+    fn write_limits(&mut self, limits: &Limits) -> anyhow::Result<()>;
     /// Makes the kernel half follow these settings.
     fn write_settings(&mut self, settings: &Settings) -> anyhow::Result<()>;
     /// Makes the kernel half start tasks of these names with what is known about them; replaces what was

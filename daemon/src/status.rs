@@ -176,6 +176,7 @@ pub fn snapshot(sample: &Sample, totals: &Counters, decision: &Decision) -> Snap
         online_cpus: sample.nr_online,
         idle_permille: sample.idle_permille,
         dispatches_per_sec: sample.dispatches_per_sec,
+        effective_slice_nsec: sample.effective_slice_ns,
         wake_mean_nsec: has_wakes.then_some(sample.wake_mean_ns),
         p50_nsec: sample.p50_all_ns,
         p99_nsec: sample.p99_all_ns,

@@ -41,8 +41,11 @@ pub enum PowerProfile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DomainError {
     /// It is neither a name nor a mask.
-    #[error("expected all, performance, powersave, auto or a hexadecimal CPU mask: {0}")]
-    Mask(#[from] CpuSetError),
+    #[error("expected all, performance, powersave, auto or a hexadecimal CPU mask such as 0x3")]
+    Unknown,
+    /// It is a mask of more CPUs than there can be.
+    #[error(transparent)]
+    TooHigh(CpuSetError),
     /// The mask has no CPUs.
     #[error("a primary domain needs at least one CPU")]
     NoCpus,
@@ -110,9 +113,11 @@ impl FromStr for PrimaryDomain {
             "performance" => Ok(PrimaryDomain::Performance),
             "powersave" => Ok(PrimaryDomain::Powersave),
             "auto" => Ok(PrimaryDomain::Auto),
-            mask => match mask.parse::<CpuSet>()? {
-                cpus if cpus.is_empty() => Err(DomainError::NoCpus),
-                cpus => Ok(PrimaryDomain::Cpus(cpus)),
+            mask => match mask.parse::<CpuSet>() {
+                Ok(cpus) if cpus.is_empty() => Err(DomainError::NoCpus),
+                Ok(cpus) => Ok(PrimaryDomain::Cpus(cpus)),
+                Err(error @ CpuSetError::TooHigh) => Err(DomainError::TooHigh(error)),
+                Err(CpuSetError::Empty | CpuSetError::NotHex(_)) => Err(DomainError::Unknown),
             },
         }
     }

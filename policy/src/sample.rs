@@ -131,6 +131,8 @@ pub struct Reading {
     pub wake: [Histogram; Tier::COUNT],
     /// Sum of all wake-up latencies since attach, ns.
     pub wake_sum_ns: u64,
+    /// Sum of the slices that tasks were granted when they started to run, since attach, ns.
+    pub slice_sum_ns: u64,
     /// Sleeps since attach of at most 1 ms, 10 ms, 100 ms, and longer.
     pub sleep: [u64; 4],
     /// Gauge: how long the batch queues have waited, ns.
@@ -170,6 +172,8 @@ pub struct Sample {
     pub io_pct: Option<u32>,
     /// Dispatches per second of real elapsed time.
     pub dispatches_per_sec: u64,
+    /// Mean slice of the tasks that started to run, ns; `None` if none did.
+    pub effective_slice_ns: Option<u64>,
     /// Gauge: how long the batch queues have waited, ns.
     pub batch_wait_ns: u64,
     /// Gauge: tasks in batch queues.
@@ -211,6 +215,7 @@ impl Sample {
             std::array::from_fn(|tier| later.wake[tier].since(&earlier.wake[tier]));
         let mut all = Histogram::default();
         wake.iter().for_each(|histogram| all.merge(histogram));
+        let slice_sum_ns = later.slice_sum_ns.saturating_sub(earlier.slice_sum_ns);
         let wake_sum_ns = later.wake_sum_ns.saturating_sub(earlier.wake_sum_ns);
         Sample {
             elapsed_ns,
@@ -223,6 +228,7 @@ impl Sample {
             wake_mean_ns: wake_sum_ns.checked_div(all.count()).unwrap_or(0),
             io_pct: io_pct(&earlier.sleep, &later.sleep),
             dispatches_per_sec: per_second(counters.dispatches, elapsed_ns),
+            effective_slice_ns: slice_sum_ns.checked_div(counters.dispatches),
             ..gauges
         }
     }
@@ -236,6 +242,7 @@ fn is_continuous(earlier: &Reading, later: &Reading) -> bool {
         && later.at_ns > earlier.at_ns
         && later.idle_ns >= earlier.idle_ns
         && later.wake_sum_ns >= earlier.wake_sum_ns
+        && later.slice_sum_ns >= earlier.slice_sum_ns
         && !later.counters.is_behind(&earlier.counters)
         && grew(&earlier.sleep, &later.sleep)
         && earlier

@@ -62,6 +62,23 @@ fn rates_use_the_time_that_really_passed() {
 }
 
 #[test]
+fn the_effective_slice_is_the_mean_of_those_granted_in_this_tick() {
+    let (mut earlier, mut later) = (at(1, 2), at(2, 2));
+    (earlier.counters.dispatches, earlier.slice_sum_ns) = (100, 100 * 20_000_000);
+    (later.counters.dispatches, later.slice_sum_ns) = (104, 100 * 20_000_000 + 10_000_000);
+    let sample = Sample::between(&earlier, &later);
+    assert_eq!(sample.effective_slice_ns, Some(2_500_000));
+    let none = Sample::between(
+        &earlier,
+        &Reading {
+            at_ns: 2 * SEC,
+            ..earlier.clone()
+        },
+    );
+    assert_eq!(none.effective_slice_ns, None);
+}
+
+#[test]
 fn latencies_are_those_of_this_tick_only() {
     let mut earlier = at(1, 2);
     (0..1000).for_each(|_| earlier.wake[Tier::LatCritical.index()].record(50_000_000));
@@ -115,6 +132,7 @@ fn every_kind_of_reset_is_noticed() {
     let mut full = at(5, 4);
     full.idle_ns = 7;
     full.wake_sum_ns = 7;
+    full.slice_sum_ns = 7;
     full.sleep = [7; 4];
     full.counters.l2_misses[2] = 7;
     full.wake[1].record(1);
@@ -196,6 +214,7 @@ fn reading() -> impl Strategy<Value = Reading> {
                 idle_ns: v[1],
                 wake_sum_ns: v[2],
                 sleep,
+                slice_sum_ns: v[7],
                 batch_wait_ns: v[3],
                 batch_queued: v[4],
                 interactive_queued: v[5],

@@ -73,7 +73,7 @@ echo "work, measured and learned"
 [[ $(get org.pandemonium.Metrics1 P99Nsec) -gt 0 ]]
 profiles() { [[ $(get org.pandemonium.Processes1 Count) -gt 0 ]]; }
 until_true 100 profiles
-pandemonium monitor --plain --count 2 | grep -q '^d/s: .*\[[A-Z ]*\] cpus: [0-9]*/[0-9]*$'
+pandemonium monitor --plain --count 2 | grep -q '^d/s: .*\[[A-Z ]*\] cpus: [0-9]*/[0-9]* queued: [0-9]*/[0-9]* slice: [0-9]*us$'
 pandemonium check
 pandemonium profiles --limit 5
 pandemonium dmesg | grep -q 'sched_ext'

@@ -23,7 +23,7 @@ pub(super) fn answer(status: &Status, snapshot: &Snapshot) -> Value {
         })),
         "primary_domain": status.choices.as_ref().map(|choices| choices.domain.to_json()),
         "idle_selector": status.choices.as_ref().map(|choices| choices.idle_selector),
-        "compositors": status.choices.as_ref().map(|choices| choices.compositors),
+        "compositors": status.choices.as_ref().map(|choices| &choices.compositors),
         "restart_count": status.restart_count,
         "next_retry_usec": status.next_retry_usec,
         "warnings": status.warnings,
@@ -49,6 +49,7 @@ pub fn sample(m: &Snapshot) -> Value {
         "online_cpus": m.online_cpus,
         "idle_permille": m.idle_permille,
         "dispatches_per_sec": m.dispatches_per_sec,
+        "effective_slice_ns": m.effective_slice_nsec,
         "wake_mean_ns": m.wake_mean_nsec,
         "p50_ns": m.p50_nsec,
         "p99_ns": m.p99_nsec,
@@ -91,6 +92,7 @@ mod tests {
         assert_eq!(value["last_exit"], Value::Null);
         assert_eq!(value["kernel"]["ops"], "pandemonium");
         assert_eq!(value["sample"]["interactive_running"], 3);
+        assert_eq!(value["sample"]["effective_slice_ns"], 2_500_000);
         assert_eq!(
             value["idle_selector"],
             Value::Null,
@@ -107,7 +109,7 @@ mod tests {
                 mask: "0x3".into(),
             },
             idle_selector: false,
-            compositors: 33,
+            compositors: vec!["kwin_wayland*".into(), "sway".into()],
         });
         let value = answer(&status, &snapshot);
         assert_eq!(
@@ -115,6 +117,6 @@ mod tests {
             json!({ "domain": "auto", "mask": "0x3", "cpus": [0, 1] })
         );
         assert_eq!(value["idle_selector"], false);
-        assert_eq!(value["compositors"], 33);
+        assert_eq!(value["compositors"], json!(["kwin_wayland*", "sway"]));
     }
 }

@@ -93,6 +93,16 @@ impl Daemon {
             log::info!("{nr_cpus} CPUs are online");
             self.limits = Limits::for_cpus(nr_cpus);
             self.control.set_limits(self.limits);
+            self.write_limits();
+        }
+    }
+
+    fn write_limits(&mut self) {
+        let Some(kernel) = self.engine.kernel() else {
+            return;
+        };
+        if let Err(error) = kernel.write_limits(&self.limits) {
+            log::warn!("The kernel half keeps the limits of another number of CPUs: {error:#}.");
         }
     }
 

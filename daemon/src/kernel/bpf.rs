@@ -146,7 +146,7 @@ impl Kernel for BpfKernel {
         let start = Start {
             topology: &self.topology,
             layout: &self.layout,
-            limits,
+            limits: maps::limits_of(limits),
             knobs,
             settings: maps::settings_of(settings, &self.layout, self.generation),
             predictions,
@@ -187,6 +187,14 @@ impl Kernel for BpfKernel {
             .as_mut()
             .context("the scheduler is not loaded")?;
         maps::write_knobs(&mut loaded.skel, knobs)
+    }
+
+    fn write_limits(&mut self, limits: &Limits) -> Result<()> {
+        let loaded = self
+            .loaded
+            .as_mut()
+            .context("the scheduler is not loaded")?;
+        maps::write_limits(&mut loaded.skel, limits)
     }
 
     fn write_settings(&mut self, settings: &Settings) -> Result<()> {
@@ -270,7 +278,7 @@ fn foreign_ops() -> Option<String> {
 struct Start<'a> {
     topology: &'a Topology,
     layout: &'a IdleLayout,
-    limits: &'a Limits,
+    limits: skel::types::limits,
     knobs: &'a Knobs,
     settings: skel::types::settings,
     predictions: &'a [Prediction],
@@ -281,16 +289,13 @@ fn load(start: &Start<'_>, consts: KernelConsts) -> Result<Loaded> {
     let storage: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
     let mut open = BpfSkelBuilder::default().open(storage)?;
     let drains_from_idle = consts.has_reenqueue_anywhere();
-    maps::write_constants(
-        &mut open,
-        start.topology,
-        start.layout,
-        start.limits,
-        drains_from_idle,
-    )?;
+    maps::write_constants(&mut open, start.topology, start.layout, drains_from_idle)?;
     fill_constants(&mut open, &consts)?;
     if let Some(data) = open.maps.data_knobs_data.as_deref_mut() {
         data.knobs = maps::knobs_of(start.knobs);
+    }
+    if let Some(data) = open.maps.data_limits_data.as_deref_mut() {
+        data.limits = start.limits;
     }
     if let Some(data) = open.maps.data_settings_data.as_deref_mut() {
         data.settings = start.settings;

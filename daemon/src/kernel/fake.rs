@@ -112,7 +112,7 @@ impl ScriptedKernel {
 impl Kernel for ScriptedKernel {
     fn attach(
         &mut self,
-        _limits: &Limits,
+        limits: &Limits,
         _knobs: &Knobs,
         settings: &Settings,
         predictions: &[Prediction],
@@ -149,7 +149,13 @@ impl Kernel for ScriptedKernel {
             Outcome::Permission => return Err(AttachError::Permission("EPERM".into())),
             Outcome::Ok => {}
         }
-        self.take(&["attach".to_owned(), words(settings), names(predictions)])
+        let told = [
+            "attach".to_owned(),
+            words(settings),
+            names(predictions),
+            cpus(limits),
+        ];
+        self.take(&told)
             .map_err(|error| AttachError::Load(error.to_string()))?;
         self.attached = true;
         self.enable_seq += 1;
@@ -190,6 +196,10 @@ impl Kernel for ScriptedKernel {
 
     fn write_knobs(&mut self, _knobs: &Knobs) -> anyhow::Result<()> {
         Ok(())
+    }
+
+    fn write_limits(&mut self, limits: &Limits) -> anyhow::Result<()> {
+        self.take(&[cpus(limits)])
     }
 
     fn write_settings(&mut self, settings: &Settings) -> anyhow::Result<()> {
@@ -277,6 +287,11 @@ fn names(predictions: &[Prediction]) -> String {
     };
     let all: Vec<_> = predictions.iter().map(name).collect();
     format!("predictions {}", all.join(","))
+}
+
+/// Limits as a line of the record.
+fn cpus(limits: &Limits) -> String {
+    format!("limits of {} CPUs", limits.nr_cpus)
 }
 
 fn version_of(path: &Path) -> Option<Version> {
@@ -381,8 +396,9 @@ mod tests {
         let text = fs::read_to_string(&record).expect("recorded");
         let lines: Vec<_> = text.lines().collect();
         assert_eq!((lines[0], lines[2]), ("attach", "predictions "));
+        assert_eq!(lines[3], "limits of 4 CPUs");
         assert_eq!(
-            lines[3..],
+            lines[4..],
             [
                 "settings idle_selector=false local_kthreads=false slice_lag_ns=-5 domain=0x3 \
                  compositors=mywm*",

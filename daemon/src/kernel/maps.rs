@@ -26,7 +26,6 @@ pub fn write_constants(
     skel: &mut OpenBpfSkel<'_>,
     topology: &Topology,
     layout: &IdleLayout,
-    limits: &Limits,
     drains_from_idle: bool,
 ) -> Result<()> {
     let rodata = skel
@@ -35,17 +34,7 @@ pub fn write_constants(
         .as_deref_mut()
         .context("read-only data is not mapped")?;
     rodata.drains_from_idle = drains_from_idle;
-    rodata.limits = types::limits {
-        overflow_rescue_ns: limits.overflow_rescue_ns,
-        starvation_rescue_ns: limits.starvation_rescue_ns,
-        vtime_ceiling_ns: limits.vtime_ceiling_ns,
-        longrun_ns: LONGRUN_NS,
-        burst_window_ns: BURST_WINDOW_NS,
-        burst_wakeups: limits.burst_wakeups,
-        deficit_budget: limits.deficit_budget,
-        longrun_budget: limits.longrun_budget,
-        interactive_max: limits.interactive_max,
-        placement_depth: limits.placement_depth,
+    rodata.topology = types::topology {
         nr_cpu_ids: topology.nr_cpu_ids(),
         nr_nodes: topology.nr_nodes().min(MAX_NODES),
         nr_llcs: layout.nr_llcs,
@@ -67,6 +56,23 @@ pub fn write_constants(
         raw.cpus = llc.cpus;
     }
     Ok(())
+}
+
+/// The limits as the scheduler lays them out.
+pub fn limits_of(limits: &Limits) -> types::limits {
+    types::limits {
+        overflow_rescue_ns: limits.overflow_rescue_ns,
+        starvation_rescue_ns: limits.starvation_rescue_ns,
+        vtime_ceiling_ns: limits.vtime_ceiling_ns,
+        longrun_ns: LONGRUN_NS,
+        burst_window_ns: BURST_WINDOW_NS,
+        burst_wakeups: limits.burst_wakeups,
+        deficit_budget: limits.deficit_budget,
+        longrun_budget: limits.longrun_budget,
+        interactive_max: limits.interactive_max,
+        placement_depth: limits.placement_depth,
+        ..types::limits::default()
+    }
 }
 
 /// The knobs as the scheduler lays them out.
@@ -174,6 +180,19 @@ pub fn write_knobs(skel: &mut BpfSkel<'_>, knobs: &Knobs) -> Result<()> {
     Ok(())
 }
 
+/// Stores new limits while the scheduler runs.
+pub fn write_limits(skel: &mut BpfSkel<'_>, limits: &Limits) -> Result<()> {
+    let data = skel
+        .maps
+        .data_limits_data
+        .as_deref_mut()
+        .context("the limits are not mapped")?;
+    // SAFETY: the memory is shared with the kernel, which only reads it and bears any mixture of old
+    // and new: they are thresholds.
+    unsafe { std::ptr::write_volatile(&mut data.limits, limits_of(limits)) };
+    Ok(())
+}
+
 /// Sums the per-CPU statistics and takes the gauges. Time, idle time and CPU count are the caller's.
 pub fn read(skel: &BpfSkel<'_>, topology: &Topology) -> Result<Reading> {
     let mut reading = Reading::default();
@@ -206,6 +225,7 @@ fn add_stats(reading: &mut Reading, stats: &types::cpu_stats) {
         reading.wake[tier].merge(&histogram);
     }
     reading.wake_sum_ns += stats.wake_sum_ns;
+    reading.slice_sum_ns += stats.slice_sum_ns;
     for (sum, n) in reading.sleep.iter_mut().zip(stats.sleep) {
         *sum += n;
     }

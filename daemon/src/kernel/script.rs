@@ -96,6 +96,8 @@ pub struct Step {
     pub idle_permille: u64,
     /// Dispatches per tick.
     pub dispatches: u64,
+    /// Slice that each of them is granted.
+    pub slice_us: u64,
     /// Typical wake-up latency by tier: batch, interactive, latency-critical.
     pub latency_us: [u64; 3],
     /// Wake-ups per tick by tier.
@@ -126,6 +128,7 @@ impl Default for Step {
             ticks: 1,
             idle_permille: 800,
             dispatches: 20_000,
+            slice_us: 2_000,
             latency_us: [200, 50, 20],
             wakes: [100, 200, 100],
             io_percent: 50,
@@ -270,6 +273,7 @@ pub fn play(reading: &mut Reading, step: &Step, nr_cpus: u32) {
             reading.wake_sum_ns += ns;
         }
     }
+    reading.slice_sum_ns += step.dispatches * step.slice_us * 1_000;
     let short_sleeps = step.io_percent.min(100);
     reading.sleep[0] += short_sleeps;
     reading.sleep[3] += 100 - short_sleeps;

@@ -51,16 +51,16 @@ async fn compositors_are_added_and_removed_and_survive_every_change_of_mode() {
     assert!(told.contains("mywm*") && !told.contains("sway"), "{told}");
     assert_eq!(
         recorded(&world).len(),
-        5,
-        "an attach of three lines, two changes"
+        6,
+        "an attach of four lines, two changes"
     );
 
     for mode in [mode::BPF, mode::OFF] {
         world.set_mode(mode).await.unwrap();
     }
-    assert_eq!(recorded(&world).len(), 5);
+    assert_eq!(recorded(&world).len(), 6);
     world.set_mode(mode::ADAPTIVE).await.unwrap();
-    assert_eq!(recorded(&world)[5], "attach");
+    assert_eq!(recorded(&world)[6], "attach");
     assert_eq!(settings(&world), told);
     assert_eq!(scheduler.compositors().await.unwrap(), chosen);
 }

@@ -56,7 +56,7 @@ async fn telemetry_is_a_line_a_tick() {
         .map(Result::unwrap);
     let line = lines
         .take(200)
-        .find(|line| line.ends_with("[HEAVY BURST] cpus: 3/4"))
+        .find(|line| line.ends_with("[HEAVY BURST] cpus: 3/4 queued: 0/0 slice: 2000us"))
         .unwrap();
     for label in [
         "d/s: 20000  ",

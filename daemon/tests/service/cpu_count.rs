@@ -28,6 +28,13 @@ async fn in_force(world: &World) -> (u32, u64, u64) {
     )
 }
 
+/// The number of CPUs whose limits the kernel half was told, at the attach and later.
+fn told_limits(world: &World) -> Vec<String> {
+    let record = std::fs::read_to_string(world.path("record")).unwrap();
+    let told = record.lines().filter_map(|l| l.strip_prefix("limits of "));
+    told.map(str::to_owned).collect()
+}
+
 async fn until_in_force(world: &World, what: &str, expected: (u32, u64, u64)) {
     until(what, async || in_force(world).await == expected).await;
 }
@@ -50,6 +57,7 @@ async fn the_count_of_the_command_line_wins_over_the_machine_and_its_hotplug() {
         in_force(&world).await == (6, 4 * MS, 10 * MS)
     })
     .await;
+    assert_eq!(told_limits(&world), ["2 CPUs"]);
 }
 
 #[tokio::test]
@@ -66,4 +74,5 @@ async fn the_control_loop_follows_hotplug_without_loading_anything_anew() {
     let record = std::fs::read_to_string(world.path("record")).unwrap();
     let attaches = record.lines().filter(|line| *line == "attach").count();
     assert_eq!(attaches, 1, "{record}");
+    assert_eq!(told_limits(&world), ["8 CPUs", "2 CPUs", "8 CPUs"]);
 }

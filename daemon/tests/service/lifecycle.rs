@@ -232,6 +232,7 @@ async fn the_snapshot_has_every_knob_and_counter() {
     assert_eq!(snapshot.counter("dispatches"), 90_000);
     assert!(snapshot.totals["dispatches"] > 90_000);
     assert_eq!(snapshot.dispatches_per_sec, 90_000);
+    assert_eq!(snapshot.effective_slice_nsec, Some(2_000_000));
     assert_eq!(snapshot.online_cpus, 4);
     assert_eq!(snapshot.interactive_running, 1);
     assert_eq!(snapshot.counter("boosts"), 7);

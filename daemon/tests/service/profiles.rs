@@ -104,6 +104,21 @@ async fn sigterm_saves_and_the_next_start_remembers() {
 }
 
 #[tokio::test]
+async fn what_was_learned_is_saved_every_ten_minutes_so_a_crash_costs_no_more() {
+    let mut world = World::start(&format!("tick_ms = 2\n{LEARNING}")).await;
+    learned(&world).await;
+    let file = world.path("state/profiles.bin");
+    until("600 ticks", async || file.exists()).await;
+    world.signal(Signal::KILL);
+    world.ended_within(100).await;
+    let (sentence, _) = check(&file);
+    assert!(
+        sentence.contains("3 profiles, 3 of them confident"),
+        "{sentence}"
+    );
+}
+
+#[tokio::test]
 async fn a_garbage_file_is_set_aside_with_one_warning() {
     let mut world = World::prepare("").await;
     let file = world.path("state/profiles.bin");

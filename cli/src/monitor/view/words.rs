@@ -75,6 +75,7 @@ pub(super) fn counters(m: &Snapshot) -> Vec<String> {
         format!("{} rescued", count("overflow_rescues")),
         format!("batch waits {}", latency(m.batch_wait_nsec)),
         format!("slice {}", ns(m.knobs.get("slice_ns").copied())),
+        format!("effective slice {}", ns(m.effective_slice_nsec)),
     ]
 }
 
