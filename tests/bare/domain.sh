@@ -42,21 +42,19 @@ stop_daemon
 [ "$(total domain_spills)" -gt 0 ] || fail "no spill was counted"
 
 # No CPU here says how fast it is, and none of the others exists: that is every CPU.
-for all in performance 0xf0 0xf; do
-  echo "$all"
-  start_daemon --primary-domain $all
-  pandemonium-workload hog --threads 4 --seconds 3 >/dev/null &
-  hogs=$!
-  sleep 1
-  mark
-  sleep 1
-  busy 0 1 2 3
-  [ "$(busy_cpus 80 0 1 2 3)" = 4 ] || fail "not every CPU was used"
-  wait "$hogs"
-  still_ours "$all"
-  stop_daemon
-  [ "$(total domain_spills)" = 0 ] || fail "there was a domain"
-done
+echo "no CPU is faster than the others, so the fast ones are all"
+start_daemon --primary-domain performance
+pandemonium-workload hog --threads 4 --seconds 3 >/dev/null &
+hogs=$!
+sleep 1
+mark
+sleep 1
+busy 0 1 2 3
+[ "$(busy_cpus 80 0 1 2 3)" = 4 ] || fail "not every CPU was used"
+wait "$hogs"
+still_ours performance
+stop_daemon
+[ "$(total domain_spills)" = 0 ] || fail "there was a domain"
 status=0
 pandemoniumd --no-bus --primary-domain 0x0 || status=$?
 [ "$status" = 2 ] || fail "a domain without CPUs ended with status $status instead of 2"

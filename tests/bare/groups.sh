@@ -1,6 +1,7 @@
 #!/bin/sh
 # In exact virtual time: CPU-bound control groups share the CPUs by cpu.weight, however many tasks they have.
 # cpus: 2
+# kernels: newest
 # time: virtual
 # timeout: 400
 # Variables by name, through eval.

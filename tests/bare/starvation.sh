@@ -1,6 +1,7 @@
 #!/bin/sh
 # In exact virtual time: no task that wants to run waits for a second, however many and of whatever kind.
 # cpus: 1 4
+# kernels: newest
 # time: virtual
 # timeout: 400
 set -eu
