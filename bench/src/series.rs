@@ -1,0 +1,83 @@
+//! The set, run from its beginning to its end under one scheduler.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use crate::results::{Label, Results};
+use crate::suite::{SERVICE, Workload};
+use crate::under::{self, Under};
+use crate::{run, sys};
+
+/// A workload that takes this many times its length and this much more hangs.
+const HANGS_TIMES: u64 = 6;
+const HANGS_MORE_S: u64 = 60;
+
+/// What to run and how to name it.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// In their order.
+    pub workloads: Vec<Workload>,
+    /// How long each measures, but for its weight.
+    pub seconds: u64,
+    /// Under what.
+    pub label: Label,
+}
+
+impl Series {
+    /// Runs everything; `tell` hears a line of progress after each workload, and what there is to know of a crash.
+    pub fn run(&self, under: &Under, tell: &(dyn Fn(&str) + Sync)) -> Result<Results, String> {
+        let mut results = Results::default();
+        for (number, workload) in self.workloads.iter().enumerate() {
+            let figures = self.watched(workload, tell)?;
+            if sys::caught_signal().is_some() {
+                return Err("stopped".to_owned());
+            }
+            if let Err(sentence) = under.check() {
+                tell(&under::tell_crash(false));
+                return Err(format!("{sentence} during {}", workload.name));
+            }
+            results.add(&self.label, workload.name, &figures);
+            tell(&format!(
+                "{} of {}, {}, {} CPUs, {}: {}",
+                number + 1,
+                self.workloads.len(),
+                self.label.scheduler,
+                self.label.cpus,
+                workload.name,
+                words(&figures)
+            ));
+        }
+        results.add(&self.label, SERVICE, &under.figures());
+        Ok(results)
+    }
+
+    /// One workload; if it hangs, the scheduler is asked for its own view meanwhile.
+    fn watched(
+        &self,
+        workload: &Workload,
+        tell: &(dyn Fn(&str) + Sync),
+    ) -> Result<Vec<(&'static str, f64)>, String> {
+        let limit =
+            Duration::from_secs(self.seconds * workload.weight * HANGS_TIMES + HANGS_MORE_S);
+        thread::scope(|scope| {
+            let (done, is_done) = mpsc::channel::<()>();
+            run::thread(scope, "wl-watch", move || {
+                if is_done.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                    tell(&format!("{} hangs", workload.name));
+                    tell(&under::tell_crash(true));
+                }
+            })?;
+            let figures = workload.measure(self.seconds);
+            drop(done);
+            figures
+        })
+    }
+}
+
+fn words(figures: &[(&'static str, f64)]) -> String {
+    let each = figures
+        .iter()
+        .map(|(name, value)| format!("{name} {value:.1}"));
+    each.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,146 @@
+# shellcheck shell=bash
+# `dev bench`: the whole set under each scheduler, in virtual machines. Everything here runs inside the build image.
+
+# Released packages that ours is held against: name, crate, version.
+bench_peers=(
+  'bpfland scx_bpfland 1.1.4'
+  'cosmos scx_cosmos 1.1.7'
+  'lavd scx_lavd 1.1.4'
+  'upstream scx_pandemonium 5.23.1'
+  'cake scx_cake 1.1.1'
+)
+# Seconds of virtual time for each workload, and in the short form.
+bench_seconds=2
+bench_short_seconds=1
+# Wall time after which a machine is ended.
+bench_timeout=2400
+# Rounds of the second judge, interleaved.
+bench_rounds=7
+
+command_bench() {
+  local cpus=2,4,8,12 schedulers=eevdf,adaptive,bpf rows='' seconds=$bench_seconds parallel='' dir
+  if [[ ${1-} == compare ]]; then
+    shift
+    "$(built_program pandemonium)" bench compare "$@"
+    return
+  fi
+  while (($#)); do
+    case $1 in
+      --cpus) cpus=${2:?--cpus needs numbers} ;;
+      --schedulers) schedulers=${2:?--schedulers needs names} ;;
+      --seconds) seconds=${2:?--seconds needs a number} ;;
+      --rows) rows=${2:?--rows needs names} ;;
+      --short)
+        seconds=$bench_short_seconds
+        shift
+        continue
+        ;;
+      --parallel)
+        parallel=1
+        shift
+        continue
+        ;;
+      *) die "bench knows no option '$1'" ;;
+    esac
+    shift 2
+  done
+  timed "builds the programs" logged build_programs
+  dir=$top/build/bench/${PANDEMONIUM_BUILD:-unversioned}
+  mkdir -p "$dir/logs"
+  if [[ -n $parallel ]]; then
+    bench_parallel "$dir" "$schedulers" "$rows" "$seconds"
+  else
+    bench_virtual "$dir" "$cpus" "$schedulers" "$rows" "$seconds"
+  fi
+  cat "$dir"/logs/*.log >"$dir/bench.log"
+  "$(built_program pandemonium-workload)" report "$dir/bench.log" --dir "$dir"
+  note "results.prom, report.txt, report.md, bench.log and plots are in ${dir#"$top"/}"
+}
+
+# bench_virtual DIR CPUS SCHEDULERS ROWS SECONDS: a machine in exact virtual time for each scheduler and number of CPUs.
+bench_virtual() {
+  local dir=$1 rows=$4 seconds=$5 cpus scheduler all_cpus all_schedulers
+  vm_time=virtual
+  IFS=, read -ra all_cpus <<<"$2"
+  IFS=, read -ra all_schedulers <<<"$3"
+  for cpus in "${all_cpus[@]}"; do
+    for scheduler in "${all_schedulers[@]}"; do
+      bench_prepare "$scheduler" || continue
+      bench_machine "$dir/logs/virtual-$cpus-$scheduler.log" "$cpus" \
+        "$(bench_command "$scheduler" --time virtual --seconds "$seconds" ${rows:+--rows "$rows"})" ||
+        note "$scheduler at $cpus CPUs did not finish: ${dir#"$top"/}/logs/virtual-$cpus-$scheduler.log says why"
+    done
+  done
+}
+
+# bench_parallel DIR SCHEDULERS ROWS SECONDS: the second judge: true parallelism, rounds of all schedulers in turn.
+bench_parallel() {
+  local dir=$1 rows=${3:-build,wakeup,burst,mixed,ipc,launch} seconds=$4 scheduler round all_schedulers commands=()
+  IFS=, read -ra all_schedulers <<<"$2"
+  for ((round = 1; round <= bench_rounds; round++)); do
+    for scheduler in "${all_schedulers[@]}"; do
+      bench_prepare "$scheduler" || continue
+      commands+=("$(bench_command "$scheduler" --time real --seconds "$seconds" --rows "$rows" --round "$round")")
+    done
+  done
+  vm_time=multi
+  bench_machine "$dir/logs/parallel.log" 2 "${commands[@]}" || note "not every round was finished"
+}
+
+# bench_prepare SCHEDULER: its program, for the next machines; fails with one line if there is none.
+bench_prepare() {
+  local peer name crate version root
+  case $1 in eevdf | adaptive | bpf) return ;; esac
+  for peer in "${bench_peers[@]}"; do
+    read -r name crate version <<<"$peer"
+    [[ $name == "$1" ]] || continue
+    root=$cache/peers/$crate-$version
+    if [[ ! -x $root/bin/$crate ]]; then
+      timed "builds $crate $version (once)" bench_install "$root" "$crate" "$version" || {
+        note "$1 is left out: $crate $version cannot be built; build/logs/bench_install.log says why"
+        return 1
+      }
+    fi
+    vm_programs[$1]=$root/bin/$crate
+    return
+  done
+  die "bench knows no scheduler '$1'"
+}
+
+bench_install() {
+  mkdir -p "$top/build/logs"
+  locked peers cargo install --locked --root "$1" --target-dir "$cache/peers/target" "$2@$3" \
+    >"$top/build/logs/bench_install.log" 2>&1
+}
+
+# bench_command SCHEDULER WORD...: the line of the guest that measures it.
+bench_command() {
+  local scheduler=$1 start=''
+  shift
+  case $scheduler in
+    eevdf) ;;
+    adaptive) start='pandemoniumd --no-bus --state-dir /tmp/state' ;;
+    bpf) start='pandemoniumd --no-bus --state-dir /tmp/state --no-adaptive' ;;
+    *) start=$(basename "${vm_programs[$scheduler]}") ;;
+  esac
+  echo "pandemonium-workload suite --scheduler $scheduler $*${start:+ --start '$start'}"
+}
+
+# bench_machine LOG CPUS LINE...: a bare VM that runs the lines; progress on the terminal, everything in LOG.
+bench_machine() {
+  local log=$1 cpus=$2 work status=0
+  shift 2
+  work=$(mktemp -d)
+  {
+    # A kernel that has just booted is not done yet.
+    echo 'status=0; sleep 5'
+    printf '%s || status=1\n' "$@"
+    # shellcheck disable=SC2016 # for the guest
+    echo 'exit $status'
+  } >"$work/bench.sh"
+  bare_vm newest "$cpus" "$work/bench.sh" "$bench_timeout" | tee "$log" |
+    grep --line-buffered '^[0-9]* of [0-9]*, ' || true
+  status=${PIPESTATUS[0]}
+  remove_tree "$work"
+  return "$status"
+}
