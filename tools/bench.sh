@@ -16,9 +16,12 @@ bench_short_seconds=1
 bench_timeout=2400
 # Rounds of the second judge, interleaved.
 bench_rounds=7
+bench_parallel_rows=build,wakeup,burst,mixed,ipc,launch
+# What the regression gate measures, in less than two minutes.
+bench_gate_rows=wakeup,longrun,burst,mixed,deadline,ipc,launch,pipe,starvation,fairness,pcpu
 
 command_bench() {
-  local cpus=2,4,8,12 schedulers=eevdf,adaptive,bpf rows='' seconds=$bench_seconds parallel='' dir
+  local cpus=2,4,8,12 schedulers=eevdf,adaptive,bpf seconds=$bench_seconds judge=virtual words=() dir
   if [[ ${1-} == compare ]]; then
     shift
     "$(built_program pandemonium)" bench compare "$@"
@@ -29,58 +32,62 @@ command_bench() {
       --cpus) cpus=${2:?--cpus needs numbers} ;;
       --schedulers) schedulers=${2:?--schedulers needs names} ;;
       --seconds) seconds=${2:?--seconds needs a number} ;;
-      --rows) rows=${2:?--rows needs names} ;;
-      --short)
-        seconds=$bench_short_seconds
-        shift
-        continue
-        ;;
-      --parallel)
-        parallel=1
-        shift
-        continue
-        ;;
+      --rows) words+=(--rows "${2:?--rows needs names}") ;;
+      --short) seconds=$bench_short_seconds ;;
+      --trace) words+=(--trace) ;;
+      --parallel | --gate) judge=${1#--} ;;
       *) die "bench knows no option '$1'" ;;
     esac
-    shift 2
+    case $1 in
+      --short | --trace | --parallel | --gate) shift ;;
+      *) shift 2 ;;
+    esac
   done
   timed "builds the programs" logged build_programs
+  if [[ $judge == gate ]]; then
+    bench_gate
+    return
+  fi
   dir=$top/build/bench/${PANDEMONIUM_BUILD:-unversioned}
   mkdir -p "$dir/logs"
-  if [[ -n $parallel ]]; then
-    bench_parallel "$dir" "$schedulers" "$rows" "$seconds"
+  words=(--seconds "$seconds" "${words[@]}")
+  if [[ $judge == parallel ]]; then
+    bench_parallel "$dir" "$schedulers" "${words[@]}"
   else
-    bench_virtual "$dir" "$cpus" "$schedulers" "$rows" "$seconds"
+    bench_virtual "$dir" "$cpus" "$schedulers" "${words[@]}"
   fi
   cat "$dir"/logs/*.log >"$dir/bench.log"
   "$(built_program pandemonium-workload)" report "$dir/bench.log" --dir "$dir"
   note "results.prom, report.txt, report.md, bench.log and plots are in ${dir#"$top"/}"
 }
 
-# bench_virtual DIR CPUS SCHEDULERS ROWS SECONDS: a machine in exact virtual time for each scheduler and number of CPUs.
+# bench_virtual DIR CPUS SCHEDULERS WORD...: a machine in exact virtual time for each scheduler and number of CPUs.
 bench_virtual() {
-  local dir=$1 rows=$4 seconds=$5 cpus scheduler all_cpus all_schedulers
+  local dir=$1 cpus scheduler all_cpus all_schedulers
   vm_time=virtual
   IFS=, read -ra all_cpus <<<"$2"
   IFS=, read -ra all_schedulers <<<"$3"
+  shift 3
   for cpus in "${all_cpus[@]}"; do
     for scheduler in "${all_schedulers[@]}"; do
       bench_prepare "$scheduler" || continue
       bench_machine "$dir/logs/virtual-$cpus-$scheduler.log" "$cpus" \
-        "$(bench_command "$scheduler" --time virtual --seconds "$seconds" ${rows:+--rows "$rows"})" ||
+        "$(bench_command "$scheduler" --time virtual "$@")" ||
         note "$scheduler at $cpus CPUs did not finish: ${dir#"$top"/}/logs/virtual-$cpus-$scheduler.log says why"
     done
   done
 }
 
-# bench_parallel DIR SCHEDULERS ROWS SECONDS: the second judge: true parallelism, rounds of all schedulers in turn.
+# bench_parallel DIR SCHEDULERS WORD...: the second judge: true parallelism, rounds of all schedulers in turn.
 bench_parallel() {
-  local dir=$1 rows=${3:-build,wakeup,burst,mixed,ipc,launch} seconds=$4 scheduler round all_schedulers commands=()
+  local dir=$1 scheduler round all_schedulers commands=()
   IFS=, read -ra all_schedulers <<<"$2"
+  shift 2
+  [[ " $* " == *' --rows '* ]] || set -- --rows "$bench_parallel_rows" "$@"
   for ((round = 1; round <= bench_rounds; round++)); do
     for scheduler in "${all_schedulers[@]}"; do
       bench_prepare "$scheduler" || continue
-      commands+=("$(bench_command "$scheduler" --time real --seconds "$seconds" --rows "$rows" --round "$round")")
+      commands+=("$(bench_command "$scheduler" --time real --round "$round" "$@")")
     done
   done
   vm_time=multi
@@ -123,7 +130,7 @@ bench_command() {
     bpf) start='pandemoniumd --no-bus --state-dir /tmp/state --no-adaptive' ;;
     *) start=$(basename "${vm_programs[$scheduler]}") ;;
   esac
-  echo "pandemonium-workload suite --scheduler $scheduler $*${start:+ --start '$start'}"
+  echo "pandemonium-workload suite --scheduler $scheduler $*${start:+ --start "'$start'"}"
 }
 
 # bench_machine LOG CPUS LINE...: a bare VM that runs the lines; progress on the terminal, everything in LOG.
@@ -139,8 +146,29 @@ bench_machine() {
     echo 'exit $status'
   } >"$work/bench.sh"
   bare_vm newest "$cpus" "$work/bench.sh" "$bench_timeout" | tee "$log" |
-    grep --line-buffered '^[0-9]* of [0-9]*, ' || true
-  status=${PIPESTATUS[0]}
+    { grep --line-buffered '^[0-9]* of [0-9]*, ' || true; } || status=$?
   remove_tree "$work"
   return "$status"
+}
+
+# bench_gate: the short form twice, side by side: it has to say the same to the byte, and to hold the baseline.
+bench_gate() {
+  local dir=$top/build/bench/gate words scheduler lines=() name
+  words=(--time virtual --seconds "$bench_short_seconds" --rows "$bench_gate_rows")
+  for scheduler in eevdf adaptive; do
+    lines+=("$(bench_command "$scheduler" "${words[@]}")")
+  done
+  mkdir -p "$dir"
+  rm -f "$dir"/*
+  vm_time=virtual
+  for name in first second; do
+    bench_machine "$dir/$name.log" 2 "${lines[@]}" >"$dir/$name.progress" &
+  done
+  # Both, whatever becomes of the first.
+  wait %1 || die "the machine did not finish: build/bench/gate/first.log"
+  wait %2 || die "the machine did not finish: build/bench/gate/second.log"
+  cat "$dir/first.progress"
+  cmp "$dir/first.log" "$dir/second.log" || die "the same command twice did not give the same bytes"
+  "$(built_program pandemonium-workload)" report "$dir/first.log"
+  "$(built_program pandemonium-workload)" gate "$top/tests/bench-baseline.txt" "$dir/first.log"
 }

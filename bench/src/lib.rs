@@ -44,6 +44,7 @@ use duty::Duty;
 use hogs::Hogs;
 use report::Report;
 use run::Run;
+pub use sys::catch_signals;
 
 /// Runs `pandemonium-workload` and returns the exit status of the process.
 pub fn main() -> ExitCode {

@@ -1,17 +1,20 @@
 //! The set, run from its beginning to its end under one scheduler.
 
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::results::{Label, Results};
-use crate::suite::{SERVICE, Workload};
+use crate::suite::{Figures, SERVICE, Workload};
 use crate::under::{self, Under};
 use crate::{run, sys};
 
 /// A workload that takes this many times its length and this much more hangs.
 const HANGS_TIMES: u64 = 6;
 const HANGS_MORE_S: u64 = 60;
+
+/// How often to look whether the scheduler is still there, if that is traced.
+const GLANCE: Duration = Duration::from_millis(50);
 
 /// What to run and how to name it.
 #[derive(Clone, Debug)]
@@ -22,6 +25,8 @@ pub struct Series {
     pub seconds: u64,
     /// Under what.
     pub label: Label,
+    /// Whether the kernel keeps a trace, which has to stop when the scheduler goes.
+    pub is_traced: bool,
 }
 
 impl Series {
@@ -29,7 +34,7 @@ impl Series {
     pub fn run(&self, under: &Under, tell: &(dyn Fn(&str) + Sync)) -> Result<Results, String> {
         let mut results = Results::default();
         for (number, workload) in self.workloads.iter().enumerate() {
-            let figures = self.watched(workload, tell)?;
+            let figures = self.watched(workload, under, tell)?;
             if sys::caught_signal().is_some() {
                 return Err("stopped".to_owned());
             }
@@ -56,26 +61,44 @@ impl Series {
     fn watched(
         &self,
         workload: &Workload,
+        under: &Under,
         tell: &(dyn Fn(&str) + Sync),
-    ) -> Result<Vec<(&'static str, f64)>, String> {
-        let limit =
-            Duration::from_secs(self.seconds * workload.weight * HANGS_TIMES + HANGS_MORE_S);
+    ) -> Result<Figures, String> {
         thread::scope(|scope| {
             let (done, is_done) = mpsc::channel::<()>();
             run::thread(scope, "wl-watch", move || {
-                if is_done.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
-                    tell(&format!("{} hangs", workload.name));
-                    tell(&under::tell_crash(true));
-                }
+                self.watch(workload, under, &is_done, tell);
             })?;
             let figures = workload.measure(self.seconds);
             drop(done);
             figures
         })
     }
+
+    fn watch(
+        &self,
+        workload: &Workload,
+        under: &Under,
+        is_done: &Receiver<()>,
+        tell: &(dyn Fn(&str) + Sync),
+    ) {
+        let limit =
+            Duration::from_secs(self.seconds * workload.weight * HANGS_TIMES + HANGS_MORE_S);
+        let glance = if self.is_traced { GLANCE } else { limit };
+        let start = Instant::now();
+        while is_done.recv_timeout(glance) == Err(RecvTimeoutError::Timeout) {
+            if self.is_traced && under.check().is_err() {
+                return under::stop_trace();
+            }
+            if start.elapsed() >= limit {
+                tell(&format!("{} hangs", workload.name));
+                return tell(&under::tell_crash(true));
+            }
+        }
+    }
 }
 
-fn words(figures: &[(&'static str, f64)]) -> String {
+fn words(figures: &Figures) -> String {
     let each = figures
         .iter()
         .map(|(name, value)| format!("{name} {value:.1}"));

@@ -31,6 +31,7 @@ fn run(options: &SuiteOptions, seconds: u64) -> Result<(), String> {
             scheduler: options.scheduler.clone(),
             round: options.round,
         },
+        is_traced: options.trace,
     };
     if options.trace {
         under::start_trace();

@@ -15,13 +15,15 @@ const PATIENCE_NS: u64 = 60_000_000_000;
 /// How often to look.
 const GLANCE_NS: u64 = 1_000_000;
 /// Lines of the kernel's log and of the trace that are kept of a crash.
-const LOG_LINES: usize = 40;
+const LOG_LINES: usize = 200;
 const TRACE_LINES: usize = 400;
 
 /// A scheduler that was started for a benchmark, or the kernel's own.
 #[derive(Debug)]
 pub struct Under {
     daemon: Option<Child>,
+    /// What the kernel said when this began.
+    state: String,
     loads: String,
     /// From the start of its process until the kernel said that it is loaded.
     attach_ns: u64,
@@ -35,6 +37,7 @@ impl Under {
     pub fn as_it_is() -> Under {
         Under {
             daemon: None,
+            state: read(STATE),
             loads: read(LOADS),
             attach_ns: 0,
             since_ns: 0,
@@ -70,6 +73,7 @@ impl Under {
         let mut under = Under {
             used_before_ns: sys::process_cpu_ns(daemon.id()).unwrap_or(0),
             daemon: Some(daemon),
+            state: read(STATE),
             loads: read(LOADS),
             attach_ns,
             since_ns: sys::now_ns(),
@@ -84,12 +88,7 @@ impl Under {
 
     /// Fails if the scheduler was ejected or loaded anew.
     pub fn check(&self) -> Result<(), String> {
-        let expected = if self.daemon.is_some() {
-            "enabled"
-        } else {
-            &read(STATE)
-        };
-        if read(STATE) == expected && read(LOADS) == self.loads {
+        if read(STATE) == self.state && read(LOADS) == self.loads {
             return Ok(());
         }
         Err("the kernel ended the scheduler".to_owned())
@@ -146,25 +145,28 @@ pub fn start_trace() {
     }
 }
 
+/// Keeps what the trace has.
+pub fn stop_trace() {
+    let _ = fs::write(format!("{TRACING}/tracing_on"), "0");
+}
+
 /// The end of the kernel's log and of the trace, for the log of a benchmark. With `dump` a scheduler that is still
 /// loaded is asked for its own view first.
 pub fn tell_crash(dump: bool) -> String {
     if dump {
         let _ = fs::write("/proc/sysrq-trigger", "D");
     }
-    let _ = fs::write(format!("{TRACING}/tracing_on"), "0");
+    stop_trace();
     let log = Command::new("dmesg").output();
     let log = log.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     let trace = fs::read(format!("{TRACING}/trace"));
     let trace = trace.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let text = format!(
+    format!(
         "{}{}{}",
         last_lines("scheduler", &read(&said_file()), LOG_LINES),
         last_lines("kernel", &log.unwrap_or_default(), LOG_LINES),
         last_lines("trace", &trace.unwrap_or_default(), TRACE_LINES)
-    );
-    let _ = fs::write(format!("{TRACING}/tracing_on"), "1");
-    text
+    )
 }
 
 /// The file with what the scheduler said.

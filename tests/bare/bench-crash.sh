@@ -1,0 +1,24 @@
+#!/bin/sh
+# A scheduler that the kernel ends in the middle of a benchmark: the benchmark fails, says so, and keeps what the
+# scheduler said, the kernel's log and the trace up to then; what it measured before is no result.
+# kernels: newest
+# time: single
+# timeout: 200
+set -eu
+. ./lib/daemon.sh
+pandemonium-workload suite --trace --seconds 10 --rows wakeup --scheduler adaptive \
+  --start 'pandemoniumd --no-bus --telemetry --state-dir /tmp/state' >/tmp/results 2>/tmp/daemon.log &
+bench=$!
+wait_for 300 is_ours || fail "the benchmark did not load the scheduler"
+sleep 2
+echo S >/proc/sysrq-trigger
+status=0
+wait $bench || status=$?
+[ "$status" = 1 ] || fail "status $status instead of 1"
+[ ! -s /tmp/results ] || fail "results of a crash"
+grep 'the kernel ended the scheduler during wakeup' /tmp/daemon.log || fail "not said"
+grep -q '^scheduler: .*SysRq' /tmp/daemon.log || fail "nothing of the scheduler"
+grep -q '^kernel: .*sched_ext' /tmp/daemon.log || fail "nothing of the kernel"
+# The switches before the end, not those while the benchmark told about it.
+[ "$(grep -c '^trace: .*sched_switch: .*wl-spin' /tmp/daemon.log)" -gt 100 ] || fail "no trace"
+[ "$(ls /tmp/pandemonium-bench-* 2>/dev/null | wc -l)" = 0 ] || fail "files were left behind"
