@@ -169,8 +169,13 @@ pub struct SuiteOptions {
     /// What to call the kind of time in the results.
     #[arg(long, value_name = "WORD", default_value = "real", value_parser = label)]
     pub time: String,
-    /// Which of several rounds this is.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// Rounds of the whole set; reports show medians.
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub rounds: u32,
+    /// The number of the first round, where somebody else has rounds in between.
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub round: u32,
     /// Keep a trace of scheduling, which is printed if the scheduler is ejected or hangs (root).
     #[arg(long)]
@@ -368,6 +373,7 @@ mod tests {
             "idle -t 10001",
             "idle -b -1",
             "suite --scheduler a\"b",
+            "suite --rounds 0",
             "report",
             "gate baseline",
         ] {

@@ -44,11 +44,12 @@ impl Series {
             }
             results.add(&self.label, workload.name, &figures);
             tell(&format!(
-                "{} of {}, {}, {} CPUs, {}: {}",
+                "{} of {}, {}, {} CPUs, round {}, {}: {}",
                 number + 1,
                 self.workloads.len(),
                 self.label.scheduler,
                 self.label.cpus,
+                self.label.round,
                 workload.name,
                 words(&figures)
             ));

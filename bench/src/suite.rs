@@ -183,6 +183,22 @@ pub enum Goal {
     Shown,
 }
 
+impl Goal {
+    /// The rule, for people.
+    pub fn words(&self) -> String {
+        match self {
+            Goal::MediansOfEevdf(times) => {
+                format!("<= {times} x the median of eevdf, below every peer")
+            }
+            Goal::BelowAll => "below eevdf and every peer".to_owned(),
+            Goal::TimesEevdf(times) => format!("<= {times} x eevdf"),
+            Goal::AtMost(most) => format!("<= {most}"),
+            Goal::AtLeast(least) => format!(">= {least}"),
+            Goal::Shown => String::new(),
+        }
+    }
+}
+
 /// A row of the report.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {

@@ -109,22 +109,70 @@ fn lay_out(lines: &[Vec<String>]) -> String {
     text
 }
 
-/// The same as Markdown, for a README.
+/// All places of one kind of time in one Markdown table, for a README: a column for each number of CPUs, in which
+/// the schedulers follow each other and modes that lost are bold.
 pub fn markdown(results: &Results) -> String {
-    let schedulers = results.schedulers();
     let mut text = String::new();
-    for (time, cpus) in results.places() {
-        let here = Place { time: &time, cpus };
-        let _ = writeln!(text, "{cpus} CPUs, {time} time:\n");
-        for (number, line) in lines(results, &here, &schedulers).iter().enumerate() {
-            let _ = writeln!(text, "| {} |", line.join(" | "));
-            if number == 0 {
-                let _ = writeln!(text, "|{}", "---|".repeat(line.len()));
-            }
+    for time in ["virtual", "real"] {
+        let places = results.places();
+        let of_time = places.iter().filter(|place| place.0 == time);
+        let cpus: Vec<usize> = of_time.map(|place| place.1).collect();
+        if !cpus.is_empty() {
+            text.push_str(&summary(results, time, &cpus));
+            text.push('\n');
         }
-        text.push('\n');
     }
     text
+}
+
+fn summary(results: &Results, time: &str, cpus: &[usize]) -> String {
+    let schedulers = results.schedulers();
+    let place = |cpus: &usize| Place { time, cpus: *cpus };
+    let mut rows: Vec<(Outcome, Vec<String>)> = Vec::new();
+    for row in &ROWS {
+        let here: Vec<Place<'_>> = cpus.iter().map(place).collect();
+        if !here.iter().any(|here| is_measured(results, here, row)) {
+            continue;
+        }
+        let verdicts: Vec<Verdict> = here.iter().map(|here| judge(results, here, row)).collect();
+        let worst = verdicts.iter().map(|verdict| verdict.outcome).min();
+        let unit = if row.unit().is_empty() { "" } else { ", " };
+        let mut line = vec![
+            format!("{}{unit}{}", row.words, row.unit()),
+            row.goal.words(),
+        ];
+        let cells = here.iter().zip(&verdicts);
+        line.extend(cells.map(|(here, verdict)| group(results, here, &schedulers, row, verdict)));
+        rows.push((worst.unwrap_or(Outcome::Unknown), line));
+    }
+    rows.sort_by_key(|(outcome, _)| *outcome);
+    let mut head = vec![schedulers.join(" / "), "goal".to_owned()];
+    head.extend(cpus.iter().map(|cpus| format!("{cpus} CPUs")));
+    let mut text = format!("| {} |\n|{}\n", head.join(" | "), "---|".repeat(head.len()));
+    for (_, line) in rows {
+        let _ = writeln!(text, "| {} |", line.join(" | "));
+    }
+    text
+}
+
+/// The values of all schedulers at a place.
+fn group(
+    results: &Results,
+    here: &Place<'_>,
+    schedulers: &[String],
+    row: &Row,
+    verdict: &Verdict,
+) -> String {
+    let each = schedulers.iter().map(|name| {
+        let value = results.get(here, name, row.workload, row.figure);
+        let text = value.map_or("-".to_owned(), number);
+        if verdict.lost_by.contains(&name.as_str()) {
+            format!("**{text}**")
+        } else {
+            text
+        }
+    });
+    each.collect::<Vec<_>>().join(" / ")
 }
 
 #[cfg(test)]
@@ -142,27 +190,41 @@ mod tests {
             ("bpf", "wakeup", "p99_us", 112.0),
             ("bpf", "deadline", "missed_pct", 12.5),
         ]);
-        let expected = "\
-2 CPUs, virtual time
-                                unit          eevdf   bpf  goal
-60 Hz frames missed             %                 0  12.5  <= 0    LOST by bpf
-wake-up p99                     us    1602 (p50 60)   112  <= 120  won
-wake-up on an idle machine p99  us             56.0     -
-
-";
-        assert_eq!(
-            text(&all).replace("(p50 60.0)", "(p50 60)").len(),
-            text(&all).len() - 2
-        );
         let lines: Vec<String> = text(&all)
             .lines()
             .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
             .collect();
-        let expected: Vec<String> = expected
-            .replace("p50 60)", "p50 60.0)")
-            .lines()
-            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
-            .collect();
+        let expected = [
+            "2 CPUs, virtual time",
+            "unit eevdf bpf goal",
+            "60 Hz frames missed % 0 12.5 <= 0 LOST by bpf",
+            "wake-up p99 us 1602 (p50 60.0) 112 <= 120 won",
+            "wake-up on an idle machine p99 us 56.0 -",
+            "",
+        ];
         assert_eq!(lines, expected);
+        let aligned: Vec<usize> = text(&all)
+            .lines()
+            .filter_map(|line| line.find("<= "))
+            .collect();
+        assert_eq!(aligned[0], aligned[1], "columns are aligned");
+    }
+
+    #[test]
+    fn the_summary_has_a_column_for_each_number_of_cpus_and_bold_losses() {
+        let mut all = results(&[
+            ("eevdf", "deadline", "missed_pct", 0.0),
+            ("bpf", "deadline", "missed_pct", 12.5),
+            ("bpf", "fairness", "p10_of_mean", 1.0),
+        ]);
+        let mut wide = results(&[("bpf", "deadline", "missed_pct", 0.0)]);
+        wide.0[0].label.cpus = 8;
+        all.0.extend(wide.0);
+        assert_eq!(
+            markdown(&all),
+            "| eevdf / bpf | goal | 2 CPUs | 8 CPUs |\n|---|---|---|---|\n\
+             | 60 Hz frames missed, % | <= 0 | 0 / **12.5** | - / 0 |\n\
+             | equal hogs, p10 of mean | >= 0.99 | - / 1.00 | - / - |\n\n"
+        );
     }
 }

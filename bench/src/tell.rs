@@ -22,7 +22,7 @@ pub fn results(args: &Args) -> Option<Result<(), String>> {
 
 /// Runs the set and prints its results, those before a failure too.
 fn run(options: &SuiteOptions, seconds: u64) -> Result<(), String> {
-    let series = Series {
+    let mut series = Series {
         workloads: suite::choose(&options.rows)?,
         seconds,
         label: Label {
@@ -40,7 +40,12 @@ fn run(options: &SuiteOptions, seconds: u64) -> Result<(), String> {
         Some(command) => Under::start(command)?,
         None => Under::as_it_is(),
     };
-    let results = series.run(&under, &|line| eprintln!("{line}"))?;
+    let mut results = Results::default();
+    for round in options.round..options.round + options.rounds {
+        series.label.round = round;
+        let found = series.run(&under, &|line| eprintln!("{line}"))?;
+        results.0.extend(found.0);
+    }
     drop(under);
     print!("{}", results.to_prom());
     Ok(())

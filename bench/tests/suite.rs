@@ -66,7 +66,10 @@ fn what_the_set_measured_becomes_a_report_an_archive_and_a_gate() {
         "floor,pipe",
         "--time",
         "virtual",
+        "--rounds",
+        "2",
     ]);
+    assert!(text(&output.stdout).contains("round=\"2\""), "{output:?}");
     let console = dir.0.join("console.log");
     let ours = text(&output.stdout).replace("eevdf", "bpf");
     fs::write(&console, format!("booting\n{}{ours}", text(&output.stdout))).unwrap();
