@@ -7,7 +7,7 @@ bench_peers=(
   'cosmos scx_cosmos 1.1.7'
   'lavd scx_lavd 1.1.4'
   'upstream scx_pandemonium 5.23.1'
-  'cake scx_cake 1.1.1'
+  'cake scx_cake 1.2.2'
 )
 # Seconds for each workload in a round, and rounds. Virtual time repeats to the byte, but what it repeats is one of
 # many coincidences: the median of three is less of a coincidence. The short form has one.
