@@ -25,8 +25,8 @@ command_bench() {
   local cpus=2,4,8,12 schedulers=eevdf,adaptive,bpf judge=virtual words=() dir
   local seconds=$bench_seconds rounds=''
   if [[ ${1-} == compare ]]; then
-    shift
-    "$(built_program pandemonium)" bench compare "$@"
+    timed "builds the programs" logged build_programs
+    "$(built_program pandemonium)" bench "$@"
     return
   fi
   while (($#)); do
@@ -73,6 +73,8 @@ bench_virtual() {
   shift 3
   for cpus in "${all_cpus[@]}"; do
     for scheduler in "${all_schedulers[@]}"; do
+      # What else is in a machine must not depend on what was measured before.
+      vm_programs=()
       bench_prepare "$scheduler" || continue
       bench_machine "$dir/logs/virtual-$cpus-$scheduler.log" "$cpus" \
         "$(bench_command "$scheduler" --time virtual "$@")" ||
@@ -156,7 +158,7 @@ bench_machine() {
 
 # bench_gate: a part of the set twice, side by side: it has to say the same to the byte, and to hold the baseline.
 bench_gate() {
-  local dir=$top/build/bench/gate words scheduler lines=() name
+  local dir=$top/build/bench/gate words scheduler lines=() first status=0
   words=(--time virtual --seconds "$bench_seconds" --rounds "$bench_rounds" --rows "$bench_gate_rows")
   for scheduler in eevdf adaptive; do
     lines+=("$(bench_command "$scheduler" "${words[@]}")")
@@ -164,13 +166,11 @@ bench_gate() {
   mkdir -p "$dir"
   rm -f "$dir"/*
   vm_time=virtual
-  for name in first second; do
-    bench_machine "$dir/$name.log" 2 "${lines[@]}" >"$dir/$name.progress" &
-  done
-  # Both, whatever becomes of the first.
-  wait %1 || die "the machine did not finish: build/bench/gate/first.log"
-  wait %2 || die "the machine did not finish: build/bench/gate/second.log"
-  cat "$dir/first.progress"
+  bench_machine "$dir/first.log" 2 "${lines[@]}" >/dev/null &
+  first=$!
+  bench_machine "$dir/second.log" 2 "${lines[@]}" || status=$?
+  wait "$first" || status=$?
+  ((status == 0)) || die "a machine did not finish: the logs in build/bench/gate say why"
   cmp "$dir/first.log" "$dir/second.log" || die "the same command twice did not give the same bytes"
   "$(built_program pandemonium-workload)" report "$dir/first.log"
   "$(built_program pandemonium-workload)" gate "$top/tests/bench-baseline.txt" "$dir/first.log"
