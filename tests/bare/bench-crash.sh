@@ -17,7 +17,7 @@ wait $bench || status=$?
 [ "$status" = 1 ] || fail "status $status instead of 1"
 [ ! -s /tmp/results ] || fail "results of a crash"
 grep 'the kernel ended the scheduler during wakeup' /tmp/daemon.log || fail "not said"
-grep -q '^scheduler: .*SysRq' /tmp/daemon.log || fail "nothing of the scheduler"
+grep -q '^scheduler: .*sysrq' /tmp/daemon.log || fail "nothing of the scheduler"
 grep -q '^kernel: .*sched_ext' /tmp/daemon.log || fail "nothing of the kernel"
 # The switches before the end, not those while the benchmark told about it.
 [ "$(grep -c '^trace: .*sched_switch: .*wl-spin' /tmp/daemon.log)" -gt 100 ] || fail "no trace"
