@@ -325,12 +325,16 @@ pub const ROWS: [Row; 22] = [
     row("attach", SERVICE, "attach_ms", Goal::AtMost(300.0)),
 ];
 
+/// Every workload, those that need true parallelism last.
+pub fn all() -> impl Iterator<Item = &'static Workload> {
+    WORKLOADS.iter().chain(&PARALLEL_WORKLOADS)
+}
+
 /// Those of these names, in the order of the set; the whole virtual-time set without names.
 pub fn choose(names: &[String]) -> Result<Vec<Workload>, String> {
     if names.is_empty() {
         return Ok(WORKLOADS.to_vec());
     }
-    let all = || WORKLOADS.iter().chain(&PARALLEL_WORKLOADS);
     if let Some(unknown) = names
         .iter()
         .find(|name| !all().any(|workload| workload.name == *name))

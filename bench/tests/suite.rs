@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use pandemonium_bench::results::{Place, Results};
-use pandemonium_bench::suite::{PARALLEL_WORKLOADS, ROWS, SERVICE, WORKLOADS};
+use pandemonium_bench::suite::{self, ROWS, SERVICE};
 
 fn workload(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pandemonium-workload"));
@@ -25,8 +25,7 @@ fn run(args: &[&str]) -> Output {
 
 #[test]
 fn every_workload_gives_the_figures_of_its_rows() {
-    let all = WORKLOADS.iter().chain(&PARALLEL_WORKLOADS);
-    let names: Vec<&str> = all.map(|workload| workload.name).collect();
+    let names: Vec<&str> = suite::all().map(|workload| workload.name).collect();
     let args = [
         "suite",
         "--seconds",

@@ -270,7 +270,7 @@ pub enum Benchmark {
 /// How to measure the whole set.
 #[derive(Debug, Args)]
 pub struct SetArguments {
-    /// Workloads to run, separated by commas [default: all but build]
+    /// Workloads to run, separated by commas [default: all]
     ///
     /// floor, wakeup, longrun, burst, mixed, deadline, ipc, launch, pipe, selection, starvation, fairness,
     /// contention, pcpu, and build, whose makespan is the throughput

@@ -31,7 +31,11 @@ pub fn run(arguments: &SetArguments, out: &mut dyn Write) -> Result<(), Error> {
         signal_hook::flag::register(signal, Arc::clone(&stop))
             .map_err(|error| Error::Failed(format!("signals cannot be watched: {error}")))?;
     }
-    let workloads = suite::choose(&arguments.rows).map_err(Error::Usage)?;
+    let workloads = if arguments.rows.is_empty() {
+        suite::all().copied().collect()
+    } else {
+        suite::choose(&arguments.rows).map_err(Error::Usage)?
+    };
     let runtime = runtime()?;
     let mut modes = Modes::find(&runtime)?;
     let mut results = Results::default();
