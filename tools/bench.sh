@@ -17,13 +17,14 @@ bench_rounds=3
 bench_timeout=2400
 # Rounds of the second judge, in turn: an interval of 95 % needs six.
 bench_parallel_rounds=7
+bench_parallel_seconds=4
 bench_parallel_rows=build,wakeup,burst,mixed,ipc,launch
 # What the regression gate measures, in about three minutes.
 bench_gate_rows=wakeup,burst,mixed,deadline,ipc,launch,pipe,starvation
 
 command_bench() {
   local cpus=2,4,8,12 schedulers=eevdf,adaptive,bpf judge=virtual words=() dir
-  local seconds=$bench_seconds rounds=''
+  local seconds='' rounds=''
   if [[ ${1-} == compare ]]; then
     timed "builds the programs" logged build_programs
     "$(built_program pandemonium)" bench "$@"
@@ -53,11 +54,12 @@ command_bench() {
   fi
   dir=$top/build/bench/${PANDEMONIUM_BUILD:-unversioned}
   mkdir -p "$dir/logs"
-  words=(--seconds "$seconds" "${words[@]}")
   if [[ $judge == parallel ]]; then
-    bench_parallel "$dir" "$schedulers" "${rounds:-$bench_parallel_rounds}" "${words[@]}"
+    bench_parallel "$dir" "$schedulers" "${rounds:-$bench_parallel_rounds}" \
+      --seconds "${seconds:-$bench_parallel_seconds}" "${words[@]}"
   else
-    bench_virtual "$dir" "$cpus" "$schedulers" --rounds "${rounds:-$bench_rounds}" "${words[@]}"
+    bench_virtual "$dir" "$cpus" "$schedulers" --rounds "${rounds:-$bench_rounds}" \
+      --seconds "${seconds:-$bench_seconds}" "${words[@]}"
   fi
   cat "$dir"/logs/*.log >"$dir/bench.log"
   "$(built_program pandemonium-workload)" report "$dir/bench.log" --dir "$dir"

@@ -12,6 +12,8 @@ const LOADS: &str = "/sys/kernel/sched_ext/enable_seq";
 const TRACING: &str = "/sys/kernel/tracing";
 /// How long a scheduler may take to attach or to go, in virtual time too.
 const PATIENCE_NS: u64 = 60_000_000_000;
+/// What a scheduler costs per second is not known before this: what follows a start is no steady state.
+const STEADY_NS: u64 = 10_000_000_000;
 /// How often to look.
 const GLANCE_NS: u64 = 1_000_000;
 /// Lines of the kernel's log and of the trace that are kept of a crash.
@@ -102,13 +104,13 @@ impl Under {
         let Some(daemon) = &self.daemon else {
             return Figures::new();
         };
-        let elapsed_ns = sys::now_ns().saturating_sub(self.since_ns).max(1);
+        let elapsed_ns = sys::now_ns().saturating_sub(self.since_ns);
         let used_ns = sys::process_cpu_ns(daemon.id()).unwrap_or(0);
         let used_ns = used_ns.saturating_sub(self.used_before_ns);
-        let mut figures = vec![
-            ("attach_ms", self.attach_ns as f64 / 1e6),
-            ("cpu_pct", used_ns as f64 * 100.0 / elapsed_ns as f64),
-        ];
+        let mut figures = vec![("attach_ms", self.attach_ns as f64 / 1e6)];
+        if elapsed_ns >= STEADY_NS {
+            figures.push(("cpu_pct", used_ns as f64 * 100.0 / elapsed_ns as f64));
+        }
         if let Some(kib) = resident_kib(daemon.id()) {
             figures.push(("rss_mib", kib as f64 / 1024.0));
         }
