@@ -15,6 +15,7 @@ bench_seconds=1
 bench_rounds=3
 # Wall time after which a machine is ended.
 bench_timeout=2400
+bench_kernel=newest
 # Rounds of the second judge, in turn: an interval of 95 % needs six.
 bench_parallel_rounds=7
 bench_parallel_seconds=4
@@ -36,6 +37,7 @@ command_bench() {
       --schedulers) schedulers=${2:?--schedulers needs names} ;;
       --seconds) seconds=${2:?--seconds needs a number} ;;
       --rows) words+=(--rows "${2:?--rows needs names}") ;;
+      --kernel) bench_kernel=${2:?--kernel needs newest, oldest or a file} ;;
       --rounds) rounds=${2:?--rounds needs a number} ;;
       --short) rounds=1 ;;
       --trace) words+=(--trace) ;;
@@ -152,7 +154,7 @@ bench_machine() {
     # shellcheck disable=SC2016 # for the guest
     echo 'exit $status'
   } >"$work/bench.sh"
-  bare_vm newest "$cpus" "$work/bench.sh" "$bench_timeout" | tee "$log" |
+  bare_vm "$bench_kernel" "$cpus" "$work/bench.sh" "$bench_timeout" | tee "$log" |
     { grep --line-buffered '^[0-9]* of [0-9]*, ' || true; } || status=$?
   remove_tree "$work"
   return "$status"
