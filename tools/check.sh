@@ -49,5 +49,6 @@ command_test() {
     step "cargo tests" cargo test --workspace
   fi
   vm_tests "$@"
+  (($#)) || step "bench: the same twice, and the baseline" bench_gate
   summary
 }

@@ -13,6 +13,8 @@ bare_programs=(bpftool busctl chrt cyclictest dbus-daemon hackbench nice setpriv
 vm_time=multi
 vm_append=
 vm_qemu=()
+# More programs for the next bare VMs, by what they are called elsewhere: paths.
+declare -A vm_programs=()
 
 # accel KERNEL: kvm if a kernel really boots with it here, else tcg. Tried once, then remembered.
 accel() {
@@ -98,6 +100,7 @@ bare_initramfs() {
   root=$(dirname "$1")/root
   mkdir -p "$root/usr/bin" "$root/tests"
   install_programs "$root"
+  install_more_programs "$root"
   cp -r "$2/." "$root/tests/"
   if [[ -d $top/data ]]; then
     cp -r "$top/data" "$root/data"
@@ -118,6 +121,17 @@ install_programs() {
       install_program "$program" "$1"
     fi
   done
+}
+
+# install_more_programs ROOT: those of vm_programs; schedulers among them read the kernel's configuration.
+install_more_programs() {
+  local program
+  ((${#vm_programs[@]})) || return 0
+  for program in "${vm_programs[@]}"; do
+    install_program "$program" "$1"
+  done
+  mkdir -p "$1/boot"
+  cp "$(image_dir guest)"/boot/config-* "$1/boot/"
 }
 
 install_program() {
@@ -161,7 +175,10 @@ bare_base() {
   remove_tree "$root"
 }
 
+# pack ROOT: the archive of a tree; equal trees give equal bytes, whenever they were made. Even the digits of a
+# time stamp take instructions to read, and in virtual time an instruction is a nanosecond.
 pack() {
+  find "$1" -exec touch --no-dereference --date=@0 {} +
   (cd "$1" && find . | LC_ALL=C sort | cpio --quiet -o -H newc --owner=0:0 --reproducible)
 }
 

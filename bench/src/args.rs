@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::ffi::CString;
+use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
@@ -132,6 +133,53 @@ pub enum Workload {
     /// Round trips through blocked threads while some CPUs are busy; ends after its iterations,
     /// whatever --seconds says.
     Idle(IdleOptions),
+    /// The whole set that schedulers are compared by, as Prometheus text; --seconds is for each workload.
+    Suite(SuiteOptions),
+    /// Tables, plots and the archive of what `suite` printed; other lines of the files are passed over.
+    Report {
+        /// Files with results.
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// An existing directory for results.prom, report.txt, report.md and SVG plots.
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+    /// Holds results against a stored baseline of ratios; fails and names what got worse.
+    Gate {
+        /// The baseline; made from the results if it is not there.
+        baseline: PathBuf,
+        /// Files with results.
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+}
+
+/// Which workloads to run, and under what.
+#[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
+pub struct SuiteOptions {
+    /// Workloads to run, separated by commas [default: all that are sound in virtual time].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub rows: Vec<String>,
+    /// What to call the scheduler in the results.
+    #[arg(long, value_name = "NAME", default_value = "eevdf", value_parser = label)]
+    pub scheduler: String,
+    /// Start this scheduler first, and end it afterwards.
+    #[arg(long, value_name = "COMMAND")]
+    pub start: Option<String>,
+    /// What to call the kind of time in the results.
+    #[arg(long, value_name = "WORD", default_value = "real", value_parser = label)]
+    pub time: String,
+    /// Rounds of the whole set; reports show medians.
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub rounds: u32,
+    /// The number of the first round, where somebody else has rounds in between.
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub round: u32,
+    /// Keep a trace of scheduling, which is printed if the scheduler is ejected or hangs (root).
+    #[arg(long)]
+    pub trace: bool,
 }
 
 /// What the round trips go through. The short options are those of other benchmarks of this kind.
@@ -167,6 +215,15 @@ impl IdleOptions {
             seed: self.seed,
         }
     }
+}
+
+/// A plain word, which needs no escaping in any format.
+fn label(text: &str) -> Result<String, String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    if text.is_empty() || text.len() > 40 || !text.bytes().all(is_plain) {
+        return Err("a name is 1 to 40 letters, digits, _, - or .".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 /// A name of a task: the kernel keeps 15 bytes.
@@ -315,6 +372,10 @@ mod tests {
             "idle -i 0",
             "idle -t 10001",
             "idle -b -1",
+            "suite --scheduler a\"b",
+            "suite --rounds 0",
+            "report",
+            "gate baseline",
         ] {
             assert!(parse(line).is_err(), "{line}");
         }

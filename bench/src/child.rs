@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 
 use crate::random::Random;
 use crate::run::burn;
+use crate::suite::build;
 use crate::{share, sys};
 
 /// Marks a child's command line; it is not offered to people.
@@ -21,6 +22,8 @@ pub enum Role<'a> {
     Echo,
     /// Computes and uses files in this directory until it is killed.
     Compile(&'a Path, usize),
+    /// Compiles one file in this directory and ends.
+    Job(&'a Path, usize),
     /// Waits for a byte, then computes in this many threads of this name until it is killed.
     Group(&'a str, usize),
 }
@@ -37,6 +40,7 @@ pub fn serve_role() -> Option<ExitCode> {
         "launch" => io::stdout().write_all(&started_ns.to_ne_bytes()),
         "echo" => echo(),
         "compile" => compile(Path::new(word(2)), word(3).parse().unwrap_or(0)),
+        "job" => build::compile(Path::new(word(2)), word(3).parse().unwrap_or(0)),
         "group" => share::serve(word(2), word(3).parse().unwrap_or(0)),
         _ => return Some(ExitCode::FAILURE),
     };
@@ -91,6 +95,7 @@ pub fn start(role: Role<'_>) -> Result<Running, String> {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped()),
         Role::Compile(dir, seed) => command.arg("compile").arg(dir).arg(seed.to_string()),
+        Role::Job(dir, number) => command.arg("job").arg(dir).arg(number.to_string()),
         Role::Group(name, threads) => command
             .arg("group")
             .arg(name)

@@ -42,8 +42,31 @@ impl Launch {
     }
 }
 
-/// One program after the other at a steady rate.
-pub fn report(run: Run, rate: u64) -> Result<Report, String> {
+/// Many programs at once, again and again.
+#[derive(Clone, Copy, Debug)]
+pub struct Storms {
+    /// Programs in each storm.
+    pub programs: usize,
+    /// Time from the beginning of one storm to the next, ns; longer if it takes longer.
+    pub interval_ns: u64,
+}
+
+/// Starts the programs of a storm, waits for them, and does so again until the run is over.
+pub fn storms(run: Run, storms: Storms, mut note: impl FnMut(u64)) -> Result<(), String> {
+    let mut due_ns = sys::now_ns();
+    while !run.is_over() {
+        let storm = (0..storms.programs).map(|_| Launch::begin());
+        for launch in storm.collect::<Result<Vec<_>, _>>()? {
+            note(launch.finish()?);
+        }
+        due_ns = (due_ns + storms.interval_ns).max(sys::now_ns());
+        run.sleep_until(due_ns);
+    }
+    Ok(())
+}
+
+/// One program after the other at a steady rate until the run is over.
+pub fn launches(run: Run, rate: u64) -> Result<Samples, String> {
     let interval_ns = 1_000_000_000 / rate.max(1);
     let mut samples = Samples::default();
     let mut due_ns = sys::now_ns();
@@ -52,7 +75,12 @@ pub fn report(run: Run, rate: u64) -> Result<Report, String> {
         due_ns = (due_ns + interval_ns).max(sys::now_ns().saturating_sub(interval_ns));
         run.sleep_until(due_ns);
     }
-    let summary = samples.summary();
+    Ok(samples)
+}
+
+/// One program after the other at a steady rate.
+pub fn report(run: Run, rate: u64) -> Result<Report, String> {
+    let summary = launches(run, rate)?.summary();
     let text = format!(
         "{} programs started, {}",
         summary.count,

@@ -1,25 +1,37 @@
 //! Workloads that show, measure and provoke a scheduler. Each runs for a bounded time, reports in one
-//! line and leaves nothing behind. Everything is in the library, so that the command line of the
-//! scheduler can measure with [`idle`] while it switches the scheduler between two rounds.
+//! line and leaves nothing behind. [`suite`] is the set that schedulers are compared by; what it gives
+//! goes through [`results`] into tables, plots and comparisons. Everything is in the library, so that the
+//! command line of the scheduler can measure while it switches the scheduler between two rounds.
 
 mod args;
 mod child;
+pub mod compare;
 mod duty;
 mod forks;
 mod frames;
 mod gaps;
+pub mod gate;
 mod hogs;
 pub mod idle;
+pub mod interval;
 mod mixed;
 mod pipe;
+pub mod plot;
 mod probe;
 mod random;
 mod report;
+pub mod results;
 mod run;
+pub mod series;
 mod share;
 mod starve;
 pub mod stats;
+pub mod suite;
 mod sys;
+pub mod table;
+mod tell;
+pub mod under;
+pub mod verdict;
 
 use std::process::ExitCode;
 
@@ -27,18 +39,29 @@ use clap::Parser;
 
 pub use args::IdleOptions;
 use args::{Args, Workload};
+pub use child::serve_role;
 use duty::Duty;
 use hogs::Hogs;
 use report::Report;
 use run::Run;
+pub use sys::catch_signals;
 
 /// Runs `pandemonium-workload` and returns the exit status of the process.
 pub fn main() -> ExitCode {
-    if let Some(code) = child::serve_role() {
+    if let Some(code) = serve_role() {
         return code;
     }
     let args = Args::parse();
     sys::catch_signals();
+    if let Some(result) = tell::results(&args) {
+        return match result {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(message) => {
+                eprintln!("pandemonium-workload: {message}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let run = Run::starting_now(args.seconds);
     let report = match start(&args, run) {
         Ok(report) => report,
@@ -112,5 +135,8 @@ fn start(args: &Args, run: Run) -> Result<Report, String> {
         }
         Workload::Share { groups } => share::report(run, groups),
         Workload::Idle(options) => idle::report(options.plan(cpus.len())),
+        Workload::Suite(_) | Workload::Report { .. } | Workload::Gate { .. } => {
+            Err("this one gives results, not a report".to_owned())
+        }
     }
 }

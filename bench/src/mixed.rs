@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use crate::child::{self, Role, ScratchDir};
-use crate::forks::Launch;
+use crate::forks::{self, Storms};
 use crate::frames::{self, Frames};
 use crate::probe::{self, Rhythm};
 use crate::report::{Report, latencies, ms, percent};
@@ -16,9 +16,9 @@ use crate::sys;
 const SECOND_NS: u64 = 1_000_000_000;
 /// Compiler-like processes per CPU.
 const COMPILERS_PER_CPU: usize = 2;
-/// Time between two fork storms, and programs per CPU in each.
-const STORM_INTERVAL_NS: u64 = 500_000_000;
+/// Programs per CPU in each fork storm, and the time between two storms.
 const STORM_PER_CPU: usize = 4;
+const STORM_INTERVAL_NS: u64 = 500_000_000;
 const PROBE: Rhythm = Rhythm {
     min_ns: 5_000_000,
     max_ns: 15_000_000,
@@ -57,7 +57,11 @@ pub fn report(run: Run, cpus: &[usize], quiet: bool) -> Result<Report, String> {
     let board = Board::default();
     thread::scope(|scope| {
         let storms = run::thread(scope, "wl-storms", || {
-            storms(run, cpus.len(), &board.launches)
+            let storms = Storms {
+                programs: cpus.len() * STORM_PER_CPU,
+                interval_ns: STORM_INTERVAL_NS,
+            };
+            forks::storms(run, storms, |launch_ns| push(&board.launches, launch_ns))
         })?;
         run::thread(scope, "wl-frames", || frames::draw(run, &board.frames))?;
         run::thread(scope, "wl-probe", || {
@@ -74,23 +78,6 @@ pub fn report(run: Run, cpus: &[usize], quiet: bool) -> Result<Report, String> {
     drop(compilers);
     drop(scratch);
     Ok(summarise(&board))
-}
-
-/// Starts many programs at once, waits for them, and does so again.
-fn storms(run: Run, cpus: usize, launches: &Mutex<Samples>) -> Result<(), String> {
-    let mut due_ns = sys::now_ns();
-    while !run.is_over() {
-        let mut storm = Vec::new();
-        for _ in 0..cpus * STORM_PER_CPU {
-            storm.push(Launch::begin()?);
-        }
-        for launch in storm {
-            push(launches, launch.finish()?);
-        }
-        due_ns = (due_ns + STORM_INTERVAL_NS).max(sys::now_ns());
-        run.sleep_until(due_ns);
-    }
-    Ok(())
 }
 
 /// One line a second about that second.

@@ -26,6 +26,15 @@ impl Run {
         }
     }
 
+    /// A run that begins later.
+    pub fn starting_in(delay_ns: u64, length_ns: u64) -> Run {
+        let start_ns = sys::now_ns().saturating_add(delay_ns);
+        Run {
+            start_ns,
+            end_ns: start_ns.saturating_add(length_ns),
+        }
+    }
+
     /// Whether time is up or a signal asked to stop.
     pub fn is_over(&self) -> bool {
         sys::caught_signal().is_some() || sys::now_ns() >= self.end_ns

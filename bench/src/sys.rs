@@ -115,13 +115,18 @@ pub fn allowed_cpus() -> Vec<usize> {
 
 /// Restricts the calling thread to these CPUs.
 pub fn set_affinity(cpus: &[usize]) -> io::Result<()> {
+    set_affinity_of(0, cpus)
+}
+
+/// Restricts the main thread of a process to these CPUs; 0 is the calling thread.
+pub fn set_affinity_of(pid: u32, cpus: &[usize]) -> io::Result<()> {
     // SAFETY: an all-zero set is valid, every index is checked, and its size is passed along.
     let result = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         for cpu in cpus.iter().filter(|cpu| **cpu < libc::CPU_SETSIZE as usize) {
             libc::CPU_SET(*cpu, &mut set);
         }
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
+        libc::sched_setaffinity(pid.cast_signed(), size_of::<libc::cpu_set_t>(), &set)
     };
     if result == 0 {
         Ok(())
@@ -158,6 +163,12 @@ pub fn tie_to_parent(command: &mut Command) {
             Ok(())
         });
     }
+}
+
+/// Asks a process to end.
+pub fn terminate(pid: u32) {
+    // SAFETY: takes plain numbers; the caller has not reaped the process, so the number is still its own.
+    unsafe { libc::kill(pid.cast_signed(), libc::SIGTERM) };
 }
 
 /// Names the calling process in `ps`, at most 15 bytes.

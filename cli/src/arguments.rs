@@ -16,7 +16,7 @@ pub const EXIT_STATUS: [(u8, &str); 7] = [
     (exit::OK, "done"),
     (
         exit::FAILURE,
-        "it failed; for check: the scheduler cannot run here",
+        "it failed; for check: the scheduler cannot run here; for bench compare: something got worse",
     ),
     (exit::USAGE, "the command line was not understood"),
     (
@@ -171,12 +171,22 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Measure what a part of the scheduler is worth
-    #[command(disable_help_subcommand = true)]
+    /// Measure this scheduler against the kernel's own, on this machine
+    ///
+    /// The whole set of workloads runs in mode off, which is the kernel's scheduler, and then in each mode of
+    /// this one; the mode is put back at the end, also after Ctrl-C. Leave the machine alone meanwhile: what
+    /// else it does is measured too. Progress goes to standard error, and a table follows, with lost rows first.
+    /// With six rounds or more the ratio to the kernel's scheduler has an interval that holds the true one
+    /// with 95 % probability.
+    #[command(after_long_help = examples::help("pandemonium-bench"),
+              args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
     Bench {
-        /// The part
+        /// The whole set
+        #[command(flatten)]
+        set: SetArguments,
+        /// Something else to measure or compare
         #[command(subcommand)]
-        what: Benchmark,
+        what: Option<Benchmark>,
     },
     /// Show what the kernel logged about sched_ext
     Dmesg {
@@ -250,6 +260,58 @@ pub enum Benchmark {
     /// of the program that selects a CPU is shown too.
     #[command(after_long_help = examples::help("pandemonium-bench-idle"))]
     Idle(IdleArguments),
+    /// Say what got better and what got worse from one archive to another
+    ///
+    /// Only what both have is compared, scheduler by scheduler. The exit status is 1 if anything got worse.
+    #[command(after_long_help = examples::help("pandemonium-bench-compare"))]
+    Compare(CompareArguments),
+}
+
+/// How to measure the whole set.
+#[derive(Debug, Args)]
+pub struct SetArguments {
+    /// Workloads to run, separated by commas [default: all]
+    ///
+    /// floor, wakeup, longrun, burst, mixed, deadline, ipc, launch, pipe, selection, starvation, fairness,
+    /// contention, pcpu, and build, whose makespan is the throughput
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub rows: Vec<String>,
+    /// Modes to measure besides off, separated by commas
+    #[arg(long, value_name = "MODES", value_delimiter = ',', default_value = "adaptive,bpf",
+          value_parser = ["adaptive", "bpf"])]
+    pub modes: Vec<String>,
+    /// How long each workload measures
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = value_parser!(u64).range(1..=3600))]
+    pub seconds: u64,
+    /// Rounds of all modes in turn
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(1..=100))]
+    pub rounds: u32,
+    /// Write all values to FILE, as Prometheus text, which `bench compare` reads
+    #[arg(long, value_name = "FILE")]
+    pub prom: Option<PathBuf>,
+    /// Answer in JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What to compare.
+#[derive(Debug, Args)]
+pub struct CompareArguments {
+    /// The older archive: a .prom file, or a directory with results.prom
+    pub before: PathBuf,
+    /// The newer one
+    pub after: PathBuf,
+    /// Changes by less than this many percent are none
+    #[arg(long, value_name = "PERCENT", default_value_t = pandemonium_bench::compare::THRESHOLD_PCT,
+          value_parser = percent)]
+    pub threshold: f64,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.parse().ok();
+    percent
+        .filter(|percent| (0.0..=1000.0).contains(percent))
+        .ok_or_else(|| "a threshold is 0 to 1000 percent".to_owned())
 }
 
 /// How to measure what the idle selector is worth.
@@ -388,7 +450,8 @@ mod tests {
             Ok(Arguments {
                 command:
                     Command::Bench {
-                        what: Benchmark::Idle(idle),
+                        what: Some(Benchmark::Idle(idle)),
+                        ..
                     },
             }) => idle,
             other => panic!("{line}: {other:?}"),
@@ -422,6 +485,9 @@ mod tests {
             "pandemonium bench idle --rounds 5",
             "pandemonium bench idle --rounds 0",
             "pandemonium bench idle --rounds 102",
+            "pandemonium bench --seconds 0",
+            "pandemonium bench --rounds 0",
+            "pandemonium bench compare a b --threshold -1",
         ] {
             let kind = refusal(line);
             assert!(

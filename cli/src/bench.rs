@@ -1,9 +1,11 @@
 //! `pandemonium bench idle`: what the idle selector is worth, measured by round trips through blocked
-//! threads while some CPUs are busy.
+//! threads while some CPUs are busy. The whole set and comparisons are in `set`.
 
 mod cost;
 mod figures;
+mod modes;
 mod selector;
+mod set;
 
 use std::io::Write;
 use std::path::Path;
@@ -22,6 +24,7 @@ use crate::text::{Style, latency, print_json};
 use cost::Selection;
 use figures::{Answer, Measured};
 use selector::Selector;
+pub use set::{compare as compare_archives, run as whole_set};
 
 /// Measures and prints. Ctrl-C ends it early, puts the idle selector back, and prints what there is.
 pub fn idle(arguments: &IdleArguments, style: Style, out: &mut dyn Write) -> Result<(), Error> {

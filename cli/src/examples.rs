@@ -4,7 +4,7 @@
 type Example = (&'static str, &'static str);
 
 /// Examples by the name of the manual page they belong to.
-const EXAMPLES: [(&str, &[Example]); 4] = [
+const EXAMPLES: [(&str, &[Example]); 6] = [
     (
         "pandemonium-compositor",
         &[
@@ -51,6 +51,40 @@ const EXAMPLES: [(&str, &[Example]); 4] = [
             (
                 "pandemonium idle-selector off",
                 "Leave the choice of idle CPUs to the kernel",
+            ),
+        ],
+    ),
+    (
+        "pandemonium-bench",
+        &[
+            (
+                "pandemonium bench",
+                "The whole set, once under each scheduler; takes about five minutes",
+            ),
+            (
+                "pandemonium bench --rows wakeup,burst --modes adaptive --seconds 10",
+                "Two workloads, longer, in one mode",
+            ),
+            (
+                "pandemonium bench --rows build --rounds 7",
+                "Throughput: seven pairs, and how sure their ratio is",
+            ),
+            (
+                "pandemonium bench --prom before.prom",
+                "Keep the values for a comparison",
+            ),
+        ],
+    ),
+    (
+        "pandemonium-bench-compare",
+        &[
+            (
+                "pandemonium bench compare before.prom after.prom",
+                "What changed by more than 10 percent",
+            ),
+            (
+                "pandemonium bench compare --threshold 25 before.prom after.prom",
+                "What changed by more than a quarter",
             ),
         ],
     ),

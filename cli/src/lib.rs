@@ -1,7 +1,7 @@
 //! `pandemonium`, the command line of the PANDEMONIUM scheduler.
 //!
 //! Everything about the scheduler goes through the daemon's bus interface; `check`, `probe`,
-//! `bench idle --no-compare` and `dmesg` need no daemon. Nothing here needs root, clang or libbpf to build.
+//! `bench compare`, `bench idle --no-compare` and `dmesg` need no daemon. Nothing here needs root, clang or libbpf to build.
 
 pub mod arguments;
 mod bench;
@@ -94,9 +94,14 @@ fn run(command: Command, out: &mut dyn Write) -> Result<u8, Error> {
                 out,
             )?;
         }
-        Command::Bench {
-            what: Benchmark::Idle(arguments),
-        } => bench::idle(&arguments, style, out)?,
+        Command::Bench { set, what } => match what {
+            None => bench::whole_set(&set, out)?,
+            Some(Benchmark::Idle(arguments)) => bench::idle(&arguments, style, out)?,
+            Some(Benchmark::Compare(arguments)) => {
+                let is_fine = bench::compare_archives(&arguments, out)?;
+                return Ok(if is_fine { exit::OK } else { exit::FAILURE });
+            }
+        },
         Command::Dmesg { follow } => dmesg::run(follow, out)?,
         Command::Completions { shell } => generate::completions(shell, out)?,
         Command::Man { dir } => generate::manual(&dir)?,

@@ -4,5 +4,9 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Workloads of `bench` start this program again as their child.
+    if let Some(code) = pandemonium_bench::serve_role() {
+        return code;
+    }
     pandemonium_cli::main(std::env::args_os())
 }

@@ -30,6 +30,8 @@ fn what_needs_the_daemon_says_that_there_is_no_bus() {
         &["domain", "set", "auto"],
         &["idle-selector"],
         &["idle-selector", "off"],
+        &["bench"],
+        &["bench", "--json", "--rows", "pipe"],
         &["bench", "idle"],
         &["bench", "idle", "--json"],
     ] {
@@ -77,8 +79,11 @@ fn strange_command_lines_are_refused_without_a_panic() {
         &["domain", "set"],
         &["domain", "performance"],
         &["idle-selector", ""],
-        &["bench"],
         &["bench", "everything"],
+        &["bench", "--rows", "everything"],
+        &["bench", "--modes", "off"],
+        &["bench", "--json", "idle"],
+        &["bench", "compare", "one"],
         &["bench", "idle", "--rounds", "3"],
         &["bench", "idle", "--threads", "99999999999999999999"],
     ] {

@@ -21,6 +21,7 @@ fn nothing_starts_the_daemon_by_looking_for_it() {
         &["compositor", "add", "sway"],
         &["domain", "set", "all"],
         &["idle-selector", "on"],
+        &["bench"],
         &["bench", "idle"],
     ] {
         let output = binary::command(env!("CARGO_BIN_EXE_pandemonium"))

@@ -95,7 +95,7 @@ impl<'a> Selector<'a> {
 }
 
 /// Properties as they are, not as they were when the event loop last had a turn.
-async fn uncached(daemon: &Daemon) -> zbus::Result<Scheduler1Proxy<'static>> {
+pub async fn uncached(daemon: &Daemon) -> zbus::Result<Scheduler1Proxy<'static>> {
     let known = daemon.scheduler.inner();
     Scheduler1Proxy::builder(known.connection())
         .destination(known.destination().to_owned())
@@ -116,7 +116,8 @@ async fn require_running(scheduler: &Scheduler1Proxy<'_>) -> Result<(), Error> {
     )))
 }
 
-async fn stopped(stop: &AtomicBool) {
+/// Ends when somebody pressed Ctrl-C.
+pub async fn stopped(stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         tokio::time::sleep(GLANCE).await;
     }

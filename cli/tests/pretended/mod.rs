@@ -2,11 +2,13 @@
 //! remembers every request.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pandemonium_api::{API_LEVEL, BUS_NAME, BusError, LastExit, OBJECT_PATH, Refusal, Snapshot};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
+use zbus::OwnedVariant;
 use zbus::{connection, interface};
 
 use crate::bus::Bus;
@@ -18,6 +20,7 @@ pub struct Kept {
     pub domain: String,
     pub mask: String,
     pub idle_selector: bool,
+    pub mode: String,
     /// What every change is refused with.
     pub refusal: Option<(BusError, &'static str)>,
     /// The scheduler goes away at this request, counted from 1.
@@ -50,6 +53,7 @@ impl Shared {
             domain: "all".into(),
             mask: String::new(),
             idle_selector: true,
+            mode: "adaptive".into(),
             refusal: None,
             ends_at_request: None,
             requests: Vec::new(),
@@ -94,6 +98,22 @@ impl Scheduler {
         Ok(())
     }
 
+    fn set_mode(
+        &self,
+        mode: String,
+        _options: HashMap<String, OwnedVariant>,
+    ) -> Result<(), Refusal> {
+        let mut kept = self.0.lock();
+        kept.ask(format!("mode {mode}"))?;
+        // One that went away is off, whatever it was told.
+        kept.mode = if kept.state == "ejected" {
+            "off".to_owned()
+        } else {
+            mode
+        };
+        Ok(())
+    }
+
     #[zbus(property)]
     fn compositors(&self) -> Vec<String> {
         self.0.lock().compositors.clone()
@@ -126,12 +146,12 @@ impl Scheduler {
 
     #[zbus(property)]
     fn mode(&self) -> String {
-        "adaptive".to_owned()
+        self.0.lock().mode.clone()
     }
 
     #[zbus(property)]
     fn requested_mode(&self) -> String {
-        "adaptive".to_owned()
+        self.0.lock().mode.clone()
     }
 
     #[zbus(property)]

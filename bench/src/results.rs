@@ -1,0 +1,295 @@
+//! What was measured, as values with labels: read from and written as Prometheus text, which is the format of the
+//! archive, of comparisons and of the line between a virtual machine and its host.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use crate::suite::Figures;
+
+/// The name of the metric.
+const METRIC: &str = "pandemonium_bench";
+
+/// The scheduler that others are held against.
+pub const EEVDF: &str = "eevdf";
+/// The modes of ours.
+pub const OURS: [&str; 2] = ["adaptive", "bpf"];
+
+/// Under what something was measured.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Label {
+    /// Number of CPUs.
+    pub cpus: usize,
+    /// `virtual`, or `real` where time is that of the host.
+    pub time: String,
+    /// Scheduler or mode.
+    pub scheduler: String,
+    /// Which of several rounds, from 1.
+    pub round: u32,
+}
+
+/// One value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Value {
+    /// Under what.
+    pub label: Label,
+    /// The workload.
+    pub workload: String,
+    /// The figure of it.
+    pub figure: String,
+    /// In the unit of the figure.
+    pub value: f64,
+}
+
+/// Many values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Results(pub Vec<Value>);
+
+impl Results {
+    /// Adds the figures of a workload.
+    pub fn add(&mut self, label: &Label, workload: &str, figures: &Figures) {
+        self.0.extend(figures.iter().map(|(figure, value)| Value {
+            label: label.clone(),
+            workload: workload.to_owned(),
+            figure: (*figure).to_owned(),
+            value: *value,
+        }));
+    }
+
+    /// All rounds of one figure, in order.
+    pub fn rounds(
+        &self,
+        of: &Place<'_>,
+        scheduler: &str,
+        workload: &str,
+        figure: &str,
+    ) -> Vec<f64> {
+        let found = self.0.iter().filter(|value| {
+            of.holds(&value.label)
+                && value.label.scheduler == scheduler
+                && value.workload == workload
+                && value.figure == figure
+        });
+        found.map(|value| value.value).collect()
+    }
+
+    /// The median of the rounds of one figure.
+    pub fn get(
+        &self,
+        of: &Place<'_>,
+        scheduler: &str,
+        workload: &str,
+        figure: &str,
+    ) -> Option<f64> {
+        median(self.rounds(of, scheduler, workload, figure))
+    }
+
+    /// Where anything was measured: kind of time, then number of CPUs.
+    pub fn places(&self) -> Vec<(String, usize)> {
+        let each = self.0.iter();
+        let mut places: Vec<_> = each
+            .map(|value| (value.label.time.clone(), value.label.cpus))
+            .collect();
+        places.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+        places.dedup();
+        places
+    }
+
+    /// Schedulers in the order of a report: the kernel's, ours, others by name.
+    pub fn schedulers(&self) -> Vec<String> {
+        let mut all: Vec<_> = self.0.iter().map(|v| v.label.scheduler.clone()).collect();
+        let rank = |name: &str| {
+            let ours = OURS.iter().position(|mode| *mode == name);
+            if name == EEVDF {
+                0
+            } else {
+                ours.map_or(9, |index| index + 1)
+            }
+        };
+        all.sort_by(|a, b| rank(a).cmp(&rank(b)).then(a.cmp(b)));
+        all.dedup();
+        all
+    }
+
+    /// Sorted Prometheus text with its explanation.
+    pub fn to_prom(&self) -> String {
+        let mut lines: Vec<String> = self.0.iter().map(Value::to_line).collect();
+        lines.sort();
+        let mut text = format!(
+            "# HELP {METRIC} What a workload measured under a scheduler; the figure ends in its unit.\n\
+             # TYPE {METRIC} gauge\n"
+        );
+        for line in lines {
+            text.push_str(&line);
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Every value that lines of this text hold; other lines are passed over.
+    pub fn from_text(text: &str) -> Results {
+        Results(text.lines().filter_map(Value::from_line).collect())
+    }
+
+    /// Reads a file, or `results.prom` of a directory.
+    pub fn read(path: &Path) -> Result<Results, String> {
+        let file = if path.is_dir() {
+            path.join("results.prom")
+        } else {
+            path.to_owned()
+        };
+        let text = fs::read_to_string(&file)
+            .map_err(|error| format!("{} cannot be read ({error})", file.display()))?;
+        let results = Results::from_text(&text);
+        if results.0.is_empty() {
+            return Err(format!(
+                "{} holds no results of a benchmark",
+                file.display()
+            ));
+        }
+        Ok(results)
+    }
+}
+
+/// Kind of time and number of CPUs: only values of the same are comparable.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// `virtual` or `real`.
+    pub time: &'a str,
+    /// Number of CPUs.
+    pub cpus: usize,
+}
+
+impl Place<'_> {
+    fn holds(&self, label: &Label) -> bool {
+        label.time == self.time && label.cpus == self.cpus
+    }
+}
+
+impl Value {
+    /// One line of Prometheus text.
+    pub fn to_line(&self) -> String {
+        let Label {
+            cpus,
+            time,
+            scheduler,
+            round,
+        } = &self.label;
+        let mut line =
+            format!("{METRIC}{{cpus=\"{cpus}\",time=\"{time}\",scheduler=\"{scheduler}\"");
+        let _ = write!(
+            line,
+            ",round=\"{round}\",workload=\"{}\",figure=\"{}\"}} {:.3}",
+            self.workload, self.figure, self.value
+        );
+        line
+    }
+
+    fn from_line(line: &str) -> Option<Value> {
+        let (labels, value) = line
+            .trim()
+            .strip_prefix(METRIC)?
+            .strip_prefix('{')?
+            .split_once("} ")?;
+        let label = |name: &str| {
+            let (_, rest) = labels.split_once(&format!("{name}=\""))?;
+            rest.split_once('"').map(|(value, _)| value.to_owned())
+        };
+        Some(Value {
+            label: Label {
+                cpus: label("cpus")?.parse().ok()?,
+                time: label("time")?,
+                scheduler: label("scheduler")?,
+                round: label("round")?.parse().ok()?,
+            },
+            workload: label("workload")?,
+            figure: label("figure")?,
+            value: value.parse().ok().filter(|value: &f64| value.is_finite())?,
+        })
+    }
+}
+
+/// The middle value, or the mean of the two middle ones.
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let high = values.get(middle)?;
+    if values.len() % 2 == 1 {
+        return Some(*high);
+    }
+    values
+        .get(middle.checked_sub(1)?)
+        .map(|low| (low + high) / 2.0)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// Results at 2 CPUs in virtual time.
+    pub fn results(values: &[(&str, &str, &str, f64)]) -> Results {
+        let each = values
+            .iter()
+            .map(|(scheduler, workload, figure, value)| Value {
+                label: Label {
+                    cpus: 2,
+                    time: "virtual".into(),
+                    scheduler: (*scheduler).into(),
+                    round: 1,
+                },
+                workload: (*workload).into(),
+                figure: (*figure).into(),
+                value: *value,
+            });
+        Results(each.collect())
+    }
+
+    const HERE: Place<'static> = Place {
+        time: "virtual",
+        cpus: 2,
+    };
+
+    #[test]
+    fn what_was_written_is_read_back() {
+        let all = results(&[
+            ("bpfland", "wakeup", "p99_us", 1949.5),
+            ("eevdf", "wakeup", "p50_us", 56.25),
+        ]);
+        let text = all.to_prom();
+        assert!(text.starts_with("# HELP pandemonium_bench "), "{text}");
+        let line = "pandemonium_bench{cpus=\"2\",time=\"virtual\",scheduler=\"eevdf\",round=\"1\",\
+                    workload=\"wakeup\",figure=\"p50_us\"} 56.250";
+        assert!(text.lines().any(|found| found == line), "{text}");
+        let back = Results::from_text(&text);
+        assert_eq!(back.get(&HERE, "bpfland", "wakeup", "p99_us"), Some(1949.5));
+        assert_eq!(back.to_prom(), text);
+    }
+
+    #[test]
+    fn other_lines_of_a_console_are_passed_over() {
+        let text = "booting\n  pandemonium_bench{cpus=\"2\"} 1\npandemonium_bench{cpus=\"4\",time=\"real\",\
+                    scheduler=\"a\",round=\"1\",workload=\"w\",figure=\"f\"} NaN\n";
+        assert_eq!(Results::from_text(text), Results::default());
+    }
+
+    #[test]
+    fn rounds_are_one_value_by_their_median() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![3.0, 1.0]), Some(2.0));
+        assert_eq!(median(Vec::new()), None);
+    }
+
+    #[test]
+    fn the_kernels_scheduler_comes_first_then_ours() {
+        let all = results(&[
+            ("cosmos", "a", "b", 1.0),
+            ("bpf", "a", "b", 1.0),
+            ("bpfland", "a", "b", 1.0),
+            ("eevdf", "a", "b", 1.0),
+            ("adaptive", "a", "b", 1.0),
+        ]);
+        let order = ["eevdf", "adaptive", "bpf", "bpfland", "cosmos"];
+        assert_eq!(all.schedulers(), order);
+    }
+}

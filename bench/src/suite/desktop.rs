@@ -1,0 +1,66 @@
+//! What a desktop does: frames, messages between programs, starting programs, waking threads.
+
+use super::load::Load;
+use super::{Figures, SETTLE_NS, Scene, figures_of};
+use crate::frames::{self, Frames};
+use crate::idle::{self, Plan};
+use crate::{forks, pipe};
+
+/// Programs started per second.
+const LAUNCH_RATE: u64 = 50;
+/// Round trips for every second of the idle selection, and before the first.
+const SELECTIONS: u64 = 5_000;
+const SELECTION_WARMUP: u64 = 500;
+
+/// A 60 Hz frame loop beside two spinners per CPU.
+pub fn deadline(scene: &Scene) -> Result<Figures, String> {
+    let _load = Load::spinners(scene.cpus.len() * 2)?;
+    let frames = Frames::default();
+    frames::draw(scene.run_at_once(), &frames);
+    let (due, missed) = frames.get();
+    let percent = 100.0 * missed as f64 / due.max(1) as f64;
+    Ok(vec![
+        ("count", due as f64),
+        ("missed", missed as f64),
+        ("missed_pct", percent),
+    ])
+}
+
+/// Round trips through a pipe beside two spinners per CPU.
+pub fn ipc(scene: &Scene) -> Result<Figures, String> {
+    let _load = Load::spinners(scene.cpus.len() * 2)?;
+    let samples = pipe::round_trips(scene.run_at_once())?;
+    Ok(figures_of(samples.summary()))
+}
+
+/// Round trips through a pipe on an idle machine. They are all alike, so a quarter of the time is plenty.
+pub fn pipe_idle(scene: &Scene) -> Result<Figures, String> {
+    crate::sys::sleep_until(crate::sys::now_ns() + SETTLE_NS);
+    let short = Scene {
+        length_ns: scene.length_ns / 4,
+        ..scene.clone()
+    };
+    let samples = pipe::round_trips(short.run_at_once())?;
+    Ok(figures_of(samples.summary()))
+}
+
+/// Programs that are started beside two spinners per CPU.
+pub fn launch(scene: &Scene) -> Result<Figures, String> {
+    let _load = Load::spinners(scene.cpus.len() * 2)?;
+    let samples = forks::launches(scene.run_at_once(), LAUNCH_RATE)?;
+    Ok(figures_of(samples.summary()))
+}
+
+/// Round trips through blocked threads while half of the CPUs are busy.
+pub fn selection(scene: &Scene) -> Result<Figures, String> {
+    let plan = Plan {
+        iterations: (SELECTIONS * scene.length_ns / 1_000_000_000).max(1),
+        threads: scene.cpus.len(),
+        background: scene.cpus.len() / 2,
+        warmup: SELECTION_WARMUP,
+        seed: idle::SEED,
+    };
+    let is_over = || crate::sys::caught_signal().is_some();
+    let round = idle::run(plan, |bench| bench.round(is_over))??;
+    Ok(figures_of(round.latency))
+}

@@ -1,0 +1,67 @@
+//! What keeps the machine busy while something else is measured. All of it ends when it is dropped.
+
+use std::io::Write;
+use std::time::Duration;
+
+use crate::child::{self, Role, Running, ScratchDir};
+
+/// Processes that compute.
+#[derive(Debug, Default)]
+pub struct Load {
+    processes: Vec<Running>,
+    /// Where compilers keep their files; goes after them.
+    scratch: Option<ScratchDir>,
+}
+
+impl Load {
+    /// Processes that never stop computing.
+    pub fn spinners(count: usize) -> Result<Load, String> {
+        let mut load = Load::default();
+        for _ in 0..count {
+            load.processes
+                .push(child::start(Role::Group("wl-spin", 1))?);
+        }
+        load.release()?;
+        Ok(load)
+    }
+
+    /// Besides them, processes that compute, and write and read files.
+    pub fn with_compilers(mut self, count: usize) -> Result<Load, String> {
+        let scratch = ScratchDir::create()?;
+        for seed in 0..count {
+            self.processes
+                .push(child::start(Role::Compile(&scratch.0, seed))?);
+        }
+        self.scratch = Some(scratch);
+        Ok(self)
+    }
+
+    /// Process ids, in the order of their start.
+    pub fn ids(&self) -> impl Iterator<Item = u32> + '_ {
+        self.processes.iter().map(|process| process.0.id())
+    }
+
+    /// Lets them all begin at the same time.
+    fn release(&mut self) -> Result<(), String> {
+        // Programs that are still being loaded would begin later than the others.
+        std::thread::sleep(Duration::from_millis(50));
+        for process in &mut self.processes {
+            let stdin = process.0.stdin.as_mut();
+            stdin
+                .map_or(Ok(()), |stdin| stdin.write_all(b"g"))
+                .map_err(|error| format!("a spinner did not start ({error})"))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        // First all are killed, then all are waited for, then the files go.
+        for process in &mut self.processes {
+            let _ = process.0.kill();
+        }
+        self.processes.clear();
+        self.scratch = None;
+    }
+}

@@ -1,0 +1,95 @@
+//! The commands that give or take results instead of one report: running the set, showing it, holding it against a
+//! baseline.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::args::{Args, SuiteOptions, Workload};
+use crate::results::{Label, Results};
+use crate::series::Series;
+use crate::under::{self, Under};
+use crate::{gate, plot, suite, sys, table};
+
+/// Does what the command line asks for, if it is one of these commands.
+pub fn results(args: &Args) -> Option<Result<(), String>> {
+    match &args.workload {
+        Workload::Suite(options) => Some(run(options, args.seconds)),
+        Workload::Report { files, dir } => Some(report(files, dir.as_deref())),
+        Workload::Gate { baseline, files } => Some(hold(baseline, files)),
+        _ => None,
+    }
+}
+
+/// Runs the set and prints its results, those before a failure too.
+fn run(options: &SuiteOptions, seconds: u64) -> Result<(), String> {
+    let mut series = Series {
+        workloads: suite::choose(&options.rows)?,
+        seconds,
+        label: Label {
+            cpus: sys::allowed_cpus().len(),
+            time: options.time.clone(),
+            scheduler: options.scheduler.clone(),
+            round: options.round,
+        },
+        is_traced: options.trace,
+    };
+    if options.trace {
+        under::start_trace();
+    }
+    let under = match &options.start {
+        Some(command) => Under::start(command)?,
+        None => Under::as_it_is(),
+    };
+    let mut results = Results::default();
+    for round in options.round..options.round + options.rounds {
+        series.label.round = round;
+        let found = series.run(&under, &|line| eprintln!("{line}"))?;
+        results.0.extend(found.0);
+    }
+    drop(under);
+    print!("{}", results.to_prom());
+    Ok(())
+}
+
+fn report(files: &[PathBuf], dir: Option<&Path>) -> Result<(), String> {
+    let results = read(files)?;
+    let text = table::text(&results);
+    print!("{text}");
+    let Some(dir) = dir else {
+        return Ok(());
+    };
+    let write = |name: &str, text: &str| {
+        let file = dir.join(name);
+        fs::write(&file, text)
+            .map_err(|error| format!("{} cannot be written ({error})", file.display()))
+    };
+    write("results.prom", &results.to_prom())?;
+    write("report.txt", &text)?;
+    write("report.md", &table::markdown(&results))?;
+    for time in ["virtual", "real"] {
+        if results.places().iter().any(|place| place.0 == time) {
+            write(&format!("{time}.svg"), &plot::svg(&results, time))?;
+        }
+    }
+    Ok(())
+}
+
+fn hold(baseline: &Path, files: &[PathBuf]) -> Result<(), String> {
+    let results = read(files)?;
+    if !baseline.exists() {
+        return fs::write(baseline, gate::baseline(&results)?)
+            .map_err(|error| format!("{} cannot be written ({error})", baseline.display()));
+    }
+    let stored = fs::read_to_string(baseline)
+        .map_err(|error| format!("{} cannot be read ({error})", baseline.display()))?;
+    print!("{}", gate::hold(&results, &stored)?);
+    Ok(())
+}
+
+fn read(files: &[PathBuf]) -> Result<Results, String> {
+    let mut all = Results::default();
+    for file in files {
+        all.0.extend(Results::read(file)?.0);
+    }
+    Ok(all)
+}

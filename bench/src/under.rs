@@ -1,0 +1,256 @@
+//! The scheduler that a benchmark runs under: started and ended here, watched meanwhile, and accounted for.
+
+use std::fs::{self, File};
+use std::io;
+use std::process::{Child, Command, Stdio};
+
+use crate::suite::Figures;
+use crate::sys;
+
+const STATE: &str = "/sys/kernel/sched_ext/state";
+const LOADS: &str = "/sys/kernel/sched_ext/enable_seq";
+const TRACING: &str = "/sys/kernel/tracing";
+/// How long a scheduler may take to attach or to go, in virtual time too.
+const PATIENCE_NS: u64 = 60_000_000_000;
+/// What a scheduler costs per second is not known before this: what follows a start is no steady state.
+const STEADY_NS: u64 = 10_000_000_000;
+/// How often to look.
+const GLANCE_NS: u64 = 1_000_000;
+/// Lines of the kernel's log and of the trace that are kept of a crash.
+const LOG_LINES: usize = 200;
+const TRACE_LINES: usize = 400;
+
+/// A scheduler that was started for a benchmark, or the kernel's own.
+#[derive(Debug)]
+pub struct Under {
+    daemon: Option<Child>,
+    /// What the kernel said when this began.
+    state: String,
+    /// How often the kernel has loaded a scheduler since it started, if it says so.
+    loads: Option<u64>,
+    /// From the start of its process until the kernel said that it is loaded.
+    attach_ns: u64,
+    /// When that was, and what its process had used until then: loading is paid once.
+    since_ns: u64,
+    used_before_ns: u64,
+}
+
+impl Under {
+    /// The kernel's own scheduler, or whatever is loaded already.
+    pub fn as_it_is() -> Under {
+        Under {
+            daemon: None,
+            state: read(STATE),
+            loads: loads(),
+            attach_ns: 0,
+            since_ns: 0,
+            used_before_ns: 0,
+        }
+    }
+
+    /// Starts a scheduler, and returns once the kernel says that it is loaded.
+    pub fn start(command: &str) -> Result<Under, String> {
+        if read(STATE) != "disabled" {
+            return Err(format!(
+                "a scheduler is loaded already, or none can be: {STATE} says {:?}",
+                read(STATE)
+            ));
+        }
+        let mut words = command.split_whitespace();
+        let program = words.next().ok_or("--start needs a command")?;
+        // The kernel counts a little later than it says that a scheduler is loaded.
+        let loads = loads().map(|before| before + 1);
+        let start_ns = sys::now_ns();
+        let mut command = Command::new(program);
+        command.args(words).stdin(Stdio::null());
+        // What it says is kept for the case that it fails; on the console it would be in the way.
+        let said = said()?;
+        let copy = said.try_clone().map_err(|error| cannot_keep(&error))?;
+        command.stdout(said).stderr(copy);
+        sys::tie_to_parent(&mut command);
+        let mut daemon = command.spawn().map_err(|error| {
+            let _ = fs::remove_file(said_file());
+            format!("{program} cannot be started ({error})")
+        })?;
+        let is_loaded =
+            wait_until(|| read(STATE) == "enabled" || !matches!(daemon.try_wait(), Ok(None)));
+        let attach_ns = sys::now_ns().saturating_sub(start_ns);
+        let mut under = Under {
+            used_before_ns: sys::process_cpu_ns(daemon.id()).unwrap_or(0),
+            daemon: Some(daemon),
+            state: read(STATE),
+            loads,
+            attach_ns,
+            since_ns: sys::now_ns(),
+        };
+        if !is_loaded || read(STATE) != "enabled" {
+            let said = last_lines("scheduler", &read(&said_file()), LOG_LINES);
+            under.stop();
+            return Err(format!("{program} did not load its scheduler\n{said}"));
+        }
+        Ok(under)
+    }
+
+    /// Fails if the scheduler was ejected or loaded anew.
+    pub fn check(&self) -> Result<(), String> {
+        if read(STATE) == self.state && loads() == self.loads {
+            return Ok(());
+        }
+        Err("the kernel ended the scheduler".to_owned())
+    }
+
+    /// What the scheduler itself costs so far; nothing for the kernel's own.
+    pub fn figures(&self) -> Figures {
+        let Some(daemon) = &self.daemon else {
+            return Figures::new();
+        };
+        let elapsed_ns = sys::now_ns().saturating_sub(self.since_ns);
+        let used_ns = sys::process_cpu_ns(daemon.id()).unwrap_or(0);
+        let used_ns = used_ns.saturating_sub(self.used_before_ns);
+        let mut figures = vec![("attach_ms", self.attach_ns as f64 / 1e6)];
+        if elapsed_ns >= STEADY_NS {
+            figures.push(("cpu_pct", used_ns as f64 * 100.0 / elapsed_ns as f64));
+        }
+        if let Some(kib) = resident_kib(daemon.id()) {
+            figures.push(("rss_mib", kib as f64 / 1024.0));
+        }
+        figures
+    }
+
+    /// Ends the scheduler and waits until the kernel's own is back.
+    pub fn stop(&mut self) {
+        let Some(mut daemon) = self.daemon.take() else {
+            return;
+        };
+        sys::terminate(daemon.id());
+        let mut is_gone = || !matches!(daemon.try_wait(), Ok(None));
+        if !wait_until(&mut is_gone) {
+            let _ = daemon.kill();
+            let _ = daemon.wait();
+        }
+        wait_until(|| read(STATE) != "enabled" && read(STATE) != "disabling");
+        let _ = fs::remove_file(said_file());
+    }
+}
+
+impl Drop for Under {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Lets the kernel keep what happens, so that a crash can be told; best effort, and only root may.
+pub fn start_trace() {
+    for event in [
+        "sched/sched_switch",
+        "sched/sched_waking",
+        "sched_ext/sched_ext_dump",
+    ] {
+        let _ = fs::write(format!("{TRACING}/events/{event}/enable"), "1");
+    }
+}
+
+/// Keeps what the trace has.
+pub fn stop_trace() {
+    let _ = fs::write(format!("{TRACING}/tracing_on"), "0");
+}
+
+/// The end of the kernel's log and of the trace, for the log of a benchmark. With `dump` a scheduler that is still
+/// loaded is asked for its own view first.
+pub fn tell_crash(dump: bool) -> String {
+    if dump {
+        let _ = fs::write("/proc/sysrq-trigger", "D");
+    }
+    stop_trace();
+    let log = Command::new("dmesg").output();
+    let log = log.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let trace = fs::read(format!("{TRACING}/trace"));
+    let trace = trace.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    format!(
+        "{}{}{}",
+        last_lines("scheduler", &read(&said_file()), LOG_LINES),
+        last_lines("kernel", &log.unwrap_or_default(), LOG_LINES),
+        last_lines("trace", &trace.unwrap_or_default(), TRACE_LINES)
+    )
+}
+
+/// The file with what the scheduler said.
+fn said_file() -> String {
+    let name = format!("pandemonium-bench-{}.log", std::process::id());
+    std::env::temp_dir().join(name).display().to_string()
+}
+
+fn said() -> Result<File, String> {
+    let file = File::options()
+        .write(true)
+        .create_new(true)
+        .open(said_file());
+    file.map_err(|error| cannot_keep(&error))
+}
+
+fn cannot_keep(error: &io::Error) -> String {
+    format!("{} cannot be written ({error})", said_file())
+}
+
+fn last_lines(word: &str, text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let from = lines.len().saturating_sub(count);
+    let each = lines[from..].iter();
+    each.map(|line| format!("{word}: {line}\n")).collect()
+}
+
+fn wait_until(mut is_done: impl FnMut() -> bool) -> bool {
+    let give_up_ns = sys::now_ns() + PATIENCE_NS;
+    while sys::now_ns() < give_up_ns {
+        if is_done() {
+            return true;
+        }
+        sys::sleep_until(sys::now_ns() + GLANCE_NS);
+    }
+    false
+}
+
+fn loads() -> Option<u64> {
+    read(LOADS).parse().ok()
+}
+
+fn read(file: &str) -> String {
+    fs::read_to_string(file)
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}
+
+/// Resident memory of a process, KiB.
+fn resident_kib(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_kernels_own_scheduler_costs_nothing_and_stays() {
+        let mut under = Under::as_it_is();
+        under.check().unwrap();
+        assert_eq!(under.figures(), Figures::new());
+        under.stop();
+    }
+
+    #[test]
+    fn only_the_end_of_a_log_is_kept() {
+        assert_eq!(last_lines("log", "a\nb\nc\n", 2), "log: b\nlog: c\n");
+        assert_eq!(last_lines("log", "", 2), "");
+    }
+
+    #[test]
+    fn a_process_says_how_much_memory_it_holds() {
+        assert!(resident_kib(std::process::id()).unwrap() > 100);
+    }
+}

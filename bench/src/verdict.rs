@@ -1,0 +1,250 @@
+//! Rows held against their goals.
+
+use crate::interval;
+use crate::results::{EEVDF, OURS, Place, Results};
+use crate::suite::{Goal, Row};
+
+/// What came of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// At least one mode missed the goal.
+    Lost,
+    /// Something that the goal speaks of was not measured.
+    Unknown,
+    /// Every measured mode reached the goal.
+    Won,
+    /// There is no goal.
+    Shown,
+}
+
+/// A row at one place.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The modes that missed the goal.
+    pub lost_by: Vec<&'static str>,
+    /// The goal in words, with its number where it has one.
+    pub goal: String,
+}
+
+/// Holds a row at a place against its goal.
+pub fn judge(results: &Results, here: &Place<'_>, row: &Row) -> Verdict {
+    let bounds = Bounds::of(results, here, row);
+    let mut lost_by = Vec::new();
+    let mut measured = 0;
+    for mode in OURS {
+        let Some(value) = results.get(here, mode, row.workload, row.figure) else {
+            continue;
+        };
+        measured += 1;
+        let value = surely(results, here, mode, row).unwrap_or(value);
+        if bounds.as_ref().is_some_and(|bounds| !bounds.hold(value)) {
+            lost_by.push(mode);
+        }
+    }
+    let outcome = match (row.goal, &bounds) {
+        (Goal::Shown, _) => Outcome::Shown,
+        _ if !lost_by.is_empty() => Outcome::Lost,
+        (_, Some(_)) if measured > 0 => Outcome::Won,
+        _ => Outcome::Unknown,
+    };
+    Verdict {
+        outcome,
+        lost_by,
+        goal: words(row, bounds.as_ref()),
+    }
+}
+
+/// What is held against a ratio after enough pairs: the lower end of the interval, as a value.
+fn surely(results: &Results, here: &Place<'_>, mode: &str, row: &Row) -> Option<f64> {
+    if !matches!(row.goal, Goal::TimesEevdf(_)) {
+        return None;
+    }
+    let rounds = |name| results.rounds(here, name, row.workload, row.figure);
+    let interval = interval::of_ratios(&rounds(mode), &rounds(EEVDF))?;
+    let eevdf = results.get(here, EEVDF, row.workload, row.figure)?;
+    Some(interval.low * eevdf)
+}
+
+/// The numbers that a goal comes to.
+struct Bounds {
+    most: Option<f64>,
+    least: Option<f64>,
+    /// The best of those that have to be beaten.
+    below: Option<f64>,
+}
+
+impl Bounds {
+    /// `None` if there is no goal, or if what it refers to was not measured.
+    fn of(results: &Results, here: &Place<'_>, row: &Row) -> Option<Bounds> {
+        let eevdf = |figure| results.get(here, EEVDF, row.workload, figure);
+        let peers = results
+            .schedulers()
+            .into_iter()
+            .filter(|name| name != EEVDF && !OURS.contains(&name.as_str()));
+        let peers = peers.filter_map(|name| results.get(here, &name, row.workload, row.figure));
+        let best_peer = peers.reduce(f64::min);
+        let mut bounds = Bounds {
+            most: None,
+            least: None,
+            below: None,
+        };
+        match row.goal {
+            Goal::MediansOfEevdf(times) => {
+                bounds.most = Some(eevdf("p50_us")? * times);
+                bounds.below = best_peer;
+            }
+            Goal::BelowAll => {
+                let eevdf = eevdf(row.figure)?;
+                bounds.below = Some(best_peer.map_or(eevdf, |peer| peer.min(eevdf)));
+            }
+            Goal::TimesEevdf(times) => bounds.most = Some(eevdf(row.figure)? * times),
+            Goal::AtMost(most) => bounds.most = Some(most),
+            Goal::AtLeast(least) => bounds.least = Some(least),
+            Goal::Shown => return None,
+        }
+        Some(bounds)
+    }
+
+    fn hold(&self, value: f64) -> bool {
+        self.most.is_none_or(|most| value <= most)
+            && self.least.is_none_or(|least| value >= least)
+            && self.below.is_none_or(|below| value < below)
+    }
+}
+
+fn words(row: &Row, bounds: Option<&Bounds>) -> String {
+    let Some(bounds) = bounds else {
+        return if row.goal == Goal::Shown {
+            String::new()
+        } else {
+            "needs eevdf".to_owned()
+        };
+    };
+    let mut parts = Vec::new();
+    parts.extend(bounds.most.map(|most| format!("<= {}", number(most))));
+    parts.extend(bounds.least.map(|least| format!(">= {}", number(least))));
+    parts.extend(bounds.below.map(|below| format!("< {}", number(below))));
+    parts.join(", ")
+}
+
+/// A value with the digits that matter.
+pub fn number(value: f64) -> String {
+    match value.abs() {
+        v if v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        0.0 => "0".to_owned(),
+        _ => format!("{value:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::results::tests::results;
+    use crate::suite::ROWS;
+
+    const HERE: Place<'static> = Place {
+        time: "virtual",
+        cpus: 2,
+    };
+
+    fn verdict(values: &[(&str, &str, &str, f64)], words: &str) -> Verdict {
+        let row = ROWS.iter().find(|row| row.words == words).unwrap();
+        judge(&results(values), &HERE, row)
+    }
+
+    #[test]
+    fn a_wake_up_is_held_against_the_median_and_every_peer() {
+        let measured = |bpf: f64, peer: f64| {
+            verdict(
+                &[
+                    ("eevdf", "wakeup", "p50_us", 60.0),
+                    ("eevdf", "wakeup", "p99_us", 1600.0),
+                    ("adaptive", "wakeup", "p99_us", 100.0),
+                    ("bpf", "wakeup", "p99_us", bpf),
+                    ("bpfland", "wakeup", "p99_us", peer),
+                ],
+                "wake-up p99",
+            )
+        };
+        let won = measured(120.0, 1900.0);
+        assert_eq!(
+            (won.outcome, won.goal.as_str()),
+            (Outcome::Won, "<= 120, < 1900")
+        );
+        let slow = measured(121.0, 1900.0);
+        assert_eq!((slow.outcome, slow.lost_by), (Outcome::Lost, vec!["bpf"]));
+        let beaten = measured(110.0, 100.0);
+        assert_eq!(
+            beaten.lost_by,
+            ["adaptive", "bpf"],
+            "as good as a peer is not below it"
+        );
+    }
+
+    #[test]
+    fn nothing_is_won_without_what_the_goal_refers_to() {
+        let alone = [("bpf", "wakeup", "p99_us", 1.0)];
+        assert_eq!(verdict(&alone, "wake-up p99").outcome, Outcome::Unknown);
+        let other = [("eevdf", "wakeup", "p50_us", 1.0)];
+        assert_eq!(verdict(&other, "wake-up p99").outcome, Outcome::Unknown);
+    }
+
+    #[test]
+    fn a_launch_has_to_be_below_everybody() {
+        let values = [
+            ("eevdf", "launch", "p99_us", 6000.0),
+            ("cosmos", "launch", "p99_us", 4000.0),
+            ("bpf", "launch", "p99_us", 4000.0),
+        ];
+        assert_eq!(verdict(&values, "launch p99").outcome, Outcome::Lost);
+        assert_eq!(verdict(&values[..1], "launch p99").goal, "< 6000");
+    }
+
+    #[test]
+    fn shares_have_a_lower_bound_and_waits_an_upper_one() {
+        let share = |value| {
+            verdict(
+                &[("bpf", "starvation", "share", value)],
+                "share among 4N sleepers, of fair",
+            )
+            .outcome
+        };
+        assert_eq!((share(0.9), share(0.89)), (Outcome::Won, Outcome::Lost));
+        let frames = |value| {
+            verdict(
+                &[("bpf", "deadline", "missed_pct", value)],
+                "60 Hz frames missed",
+            )
+            .outcome
+        };
+        assert_eq!((frames(0.0), frames(0.4)), (Outcome::Won, Outcome::Lost));
+    }
+
+    #[test]
+    fn a_makespan_is_lost_only_if_the_whole_interval_is_above() {
+        let row = ROWS.iter().find(|row| row.workload == "build").unwrap();
+        let outcome = |ours: [f64; 7]| {
+            let mut all = results(&[]);
+            for (scheduler, values) in [("eevdf", [100.0; 7]), ("bpf", ours)] {
+                for value in values {
+                    let figure = [(scheduler, "build", "makespan_ms", value)];
+                    all.0.extend(results(&figure).0);
+                }
+            }
+            judge(&all, &HERE, row).outcome
+        };
+        let noisy = [99.0, 101.0, 102.0, 101.0, 103.0, 102.0, 101.0];
+        assert_eq!(outcome(noisy), Outcome::Won);
+        assert_eq!(outcome(noisy.map(|value| value + 2.0)), Outcome::Lost);
+    }
+
+    #[test]
+    fn numbers_keep_three_digits() {
+        let all = [1234.56, 12.345, 0.989, 0.0].map(number);
+        assert_eq!(all, ["1235", "12.3", "0.99", "0"]);
+    }
+}

@@ -1,0 +1,211 @@
+//! The whole set through the binary: every row gets its figures, results become reports, and nothing is left behind.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use pandemonium_bench::results::{Place, Results};
+use pandemonium_bench::suite::{self, ROWS, SERVICE};
+
+fn workload(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pandemonium-workload"));
+    command.args(args);
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn run(args: &[&str]) -> Output {
+    workload(args).output().unwrap()
+}
+
+#[test]
+fn every_workload_gives_the_figures_of_its_rows() {
+    let names: Vec<&str> = suite::all().map(|workload| workload.name).collect();
+    let args = [
+        "suite",
+        "--seconds",
+        "1",
+        "--round",
+        "3",
+        "--rows",
+        &names.join(","),
+    ];
+    let output = run(&args);
+    assert!(output.status.success(), "{output:?}");
+    let results = Results::from_text(&text(&output.stdout));
+    let places = results.places();
+    let [(time, cpus)] = places.as_slice() else {
+        panic!("{places:?}");
+    };
+    let here = Place { time, cpus: *cpus };
+    assert!(results.0.iter().all(|value| value.label.round == 3));
+    for row in ROWS.iter().filter(|row| row.workload != SERVICE) {
+        let value = results.get(&here, "eevdf", row.workload, row.figure);
+        assert!(value.is_some_and(|value| value >= 0.0), "{}", row.words);
+    }
+    // Progress, a line each.
+    let told = text(&output.stderr);
+    assert_eq!(told.lines().count(), names.len(), "{told}");
+    assert!(told.starts_with("1 of 15, eevdf, "), "{told}");
+}
+
+#[test]
+fn what_the_set_measured_becomes_a_report_an_archive_and_a_gate() {
+    let dir = Scratch::new("report");
+    let output = run(&[
+        "suite",
+        "--seconds",
+        "1",
+        "--rows",
+        "floor,pipe",
+        "--time",
+        "virtual",
+        "--rounds",
+        "2",
+    ]);
+    assert!(text(&output.stdout).contains("round=\"2\""), "{output:?}");
+    let console = dir.0.join("console.log");
+    let ours = text(&output.stdout).replace("eevdf", "bpf");
+    fs::write(&console, format!("booting\n{}{ours}", text(&output.stdout))).unwrap();
+    let (console, archive) = (path(&console), path(&dir.0));
+
+    let report = run(&["report", &console, "--dir", &archive]);
+    assert!(report.status.success(), "{report:?}");
+    assert!(text(&report.stdout).contains("pipe round trip, idle machine p50"));
+    for name in ["results.prom", "report.txt", "report.md", "virtual.svg"] {
+        assert!(dir.0.join(name).exists(), "{name}");
+    }
+    assert!(!dir.0.join("real.svg").exists());
+
+    let baseline = path(&dir.0.join("baseline"));
+    assert!(run(&["gate", &baseline, &archive]).status.success());
+    assert!(run(&["gate", &baseline, &archive]).status.success());
+    let stricter = fs::read_to_string(&baseline).unwrap();
+    fs::write(
+        &baseline,
+        stricter.replace("pipe p50_us 1.000", "pipe p50_us 0.500"),
+    )
+    .unwrap();
+    let held = run(&["gate", &baseline, &archive]);
+    assert_eq!(held.status.code(), Some(1));
+    let sentence = text(&held.stderr);
+    assert!(
+        sentence.contains("bpf pipe p50_us: 1.00 times"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn a_scheduler_that_cannot_be_started_is_one_failure_and_no_results() {
+    let output = run(&[
+        "suite",
+        "--rows",
+        "pipe",
+        "--start",
+        "/nonexistent/scheduler",
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stdout), "");
+}
+
+#[test]
+fn children_of_a_benchmark_cannot_outlive_it() {
+    for args in [
+        &["suite", "--rows", "mixed", "--seconds", "600"][..],
+        &["mixed", "--seconds", "600"],
+        &[
+            "share",
+            "--group",
+            "a:2",
+            "--group",
+            "b:1",
+            "--seconds",
+            "600",
+        ],
+    ] {
+        let scratch = Scratch::new("outlive");
+        let mut parent = workload(args);
+        parent.env("TMPDIR", &scratch.0);
+        let mut parent = parent
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let children = wait_for(|| Some(children_of(parent.id())).filter(|all| all.len() >= 2));
+        // One that still waits for its beginning would end with its pipe.
+        std::thread::sleep(Duration::from_millis(700));
+        parent.kill().unwrap();
+        parent.wait().unwrap();
+        let children = children.unwrap_or_else(|| panic!("{args:?} has no children"));
+        let all_gone = wait_for(|| {
+            let mut children = children.iter();
+            children.all(|pid| !is_alive(*pid)).then_some(())
+        });
+        assert!(all_gone.is_some(), "children of {args:?} are still there");
+    }
+}
+
+/// The processes that this one started.
+fn children_of(pid: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    for task in fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        found.extend(
+            children
+                .split_whitespace()
+                .filter_map(|word| word.parse::<u32>().ok()),
+        );
+    }
+    found
+}
+
+/// Whether it is there, and more than a record for its parent.
+fn is_alive(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat
+        .rsplit_once(") ")
+        .and_then(|(_, rest)| rest.chars().next());
+    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
+
+fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(20) {
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    None
+}
+
+fn path(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// A directory that goes with the test.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        let dir = std::env::temp_dir().join(format!("bench-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir(&dir).unwrap();
+        Scratch(dir)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
