@@ -37,7 +37,16 @@ fn spawn(m: &mut Machine, cpu: u32, run_ns: u64, sleep_ns: u64) -> Task {
 
 #[test]
 fn hogs_share_machines_of_every_size() {
-    for (nr_cpus, seconds) in [(1, 4), (2, 4), (3, 4), (4, 4), (8, 4), (16, 4), (64, 4), (1024, 1)] {
+    for (nr_cpus, seconds) in [
+        (1, 4),
+        (2, 4),
+        (3, 4),
+        (4, 4),
+        (8, 4),
+        (16, 4),
+        (64, 4),
+        (1024, 1),
+    ] {
         let topology = topology(nr_cpus, nr_cpus % 2 == 0, 64, false);
         let mut m = Machine::new(&topology);
         let hogs: Vec<Task> = (0..2 * nr_cpus)
@@ -46,7 +55,10 @@ fn hogs_share_machines_of_every_size() {
         m.run_for(SEC);
         let before: Vec<u64> = hogs.iter().map(|hog| m.view(*hog).ran_ns).collect();
         m.run_for(seconds * SEC);
-        let ran = hogs.iter().zip(before).map(|(hog, before)| m.view(*hog).ran_ns - before);
+        let ran = hogs
+            .iter()
+            .zip(before)
+            .map(|(hog, before)| m.view(*hog).ran_ns - before);
         let (least, most) = (ran.clone().min().unwrap(), ran.clone().max().unwrap());
         let all = seconds * SEC * u64::from(nr_cpus);
         assert_eq!(ran.sum::<u64>(), all, "{nr_cpus}: no CPU idles");
