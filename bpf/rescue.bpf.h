@@ -202,10 +202,11 @@ static __always_inline bool rescue_overflow(s32 cpu, u64 now)
 	return help_neighbour(cpu, now);
 }
 
-/* Step 2. Deficit round robin: after so many runs of other tiers, one of batch. */
+/* Step 2. Deficit round robin: after so many runs of other tiers, one of batch before those that wait. */
 static __always_inline bool force_batch(s32 cpu, u64 now)
 {
-	if (cpu_ctx_of(cpu)->since_batch < deficit_budget(cpu, now) || !take_batch(cpu, now))
+	if (cpu_ctx_of(cpu)->since_batch < deficit_budget(cpu, now) || !interactive_waits(cpu) ||
+	    !take_batch(cpu, now))
 		return false;
 	count(CNT_DEFICIT_FORCED);
 	return true;

@@ -130,6 +130,19 @@ fn a_forced_turn_of_batch_comes_after_the_cpus_own_interactive_work() {
 }
 
 #[test]
+fn batch_takes_its_turn_unforced_when_nobody_else_waits() {
+    let mut m = held();
+    let others: Vec<Task> = (0..Limits::for_cpus(2).deficit_budget)
+        .map(|_| waiting_node(&mut m, INTERACTIVE))
+        .collect();
+    let batch = waiting_node(&mut m, BATCH);
+    let ran = order(&mut m);
+    assert_eq!(ran[..others.len()], others);
+    assert_eq!(ran[others.len()..], [batch]);
+    assert_eq!(m.counter(Counter::DeficitForced), 0);
+}
+
+#[test]
 fn a_short_run_of_batch_is_not_yet_its_turn_and_a_long_one_is() {
     let budget = Limits::for_cpus(2).deficit_budget as usize;
     for (run_ns, batch_in_a_row) in [(MS / 10, 5), (MS / 2, 1)] {
