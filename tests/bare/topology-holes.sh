@@ -3,7 +3,6 @@
 # cpus: 6
 # timeout: 240
 # append: maxcpus=5
-# kernels: newest
 set -eu
 . ./lib/daemon.sh
 . ./lib/cpus.sh
