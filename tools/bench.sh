@@ -157,6 +157,7 @@ bench_machine() {
     # shellcheck disable=SC2016 # for the guest
     echo 'exit $status'
   } >"$work/bench.sh"
+  # Progress is only shown: a machine that told of none may still have ended well.
   bare_vm "$bench_kernel" "$cpus" "$work/bench.sh" "$bench_timeout" | tee "$log" |
     { grep --line-buffered '^[0-9]* of [0-9]*, ' || true; } || status=$?
   remove_tree "$work"

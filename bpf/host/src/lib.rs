@@ -1,10 +1,11 @@
 //! The scheduler of `bpf/`, compiled for the host: the very text that the kernel gets, called by tests.
 //!
 //! Its formulas one by one here, its idle selection in [`idle`], all of it on a simulated machine in
-//! [`machine`]. Times are nanoseconds; tiers are the numbers of `enum tier`.
+//! [`machine`], where [`scenes`] are set. Times are nanoseconds; tiers are the numbers of `enum tier`.
 
 pub mod idle;
 pub mod machine;
+pub mod scenes;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -4,6 +4,7 @@
 use std::ffi::CStr;
 
 use pandemonium_bpf_host::machine::{BATCH, Counter, INTERACTIVE, LAT_CRITICAL, Machine, Task};
+use pandemonium_bpf_host::scenes::with_knobs;
 use pandemonium_policy::Knobs;
 
 const US: u64 = 1_000;
@@ -43,12 +44,6 @@ fn tiers(m: &mut Machine, task: Task, times: usize, run_ns: u64, sleep_ns: u64) 
         m.advance(sleep_ns);
     }
     seen
-}
-
-fn with_knobs(change: impl FnOnce(&mut Knobs)) -> Knobs {
-    let mut knobs = Knobs::default();
-    change(&mut knobs);
-    knobs
 }
 
 #[test]

@@ -2,17 +2,10 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use pandemonium_bpf_host::machine::{BATCH, Counter, INTERACTIVE, Kind, Machine, Task};
-use pandemonium_policy::{Cpu, Limits, Topology};
+use pandemonium_bpf_host::scenes::{held, order, two_nodes, with_knobs};
+use pandemonium_policy::Limits;
 
 const MS: u64 = 1_000_000;
-
-/// Two CPUs that a higher class holds, so that whatever wakes has to queue.
-fn held() -> Machine {
-    let mut m = Machine::with_cpus(2);
-    m.hold(0);
-    m.hold(1);
-    m
-}
 
 /// A settled task that waits for one of `cpus`; it ran on the first of them last.
 fn waiting(m: &mut Machine, comm: &str, tier: u32, cpus: &[u32]) -> Task {
@@ -33,18 +26,7 @@ fn waiting_node(m: &mut Machine, tier: u32) -> Task {
     waiting(m, "node", tier, &[0, 1])
 }
 
-/// CPU 0 comes free and runs what it takes, each until it ends.
-fn order(m: &mut Machine) -> Vec<Task> {
-    let mut ran = Vec::new();
-    m.unhold(0);
-    while let Some(task) = m.running(0) {
-        ran.push(task);
-        m.exit(0);
-    }
-    ran
-}
-
-/// The same, each after it ran for a while.
+/// CPU 0 comes free and runs what it takes, each after it ran for a while.
 fn order_of_runs(m: &mut Machine, run_ns: u64) -> Vec<Task> {
     let mut ran = Vec::new();
     m.unhold(0);
@@ -58,7 +40,7 @@ fn order_of_runs(m: &mut Machine, run_ns: u64) -> Vec<Task> {
 
 #[test]
 fn its_own_interactive_work_comes_before_the_nodes_and_batch_comes_last() {
-    let mut m = held();
+    let mut m = held(2);
     let node_batch = waiting_node(&mut m, BATCH);
     let own_batch = waiting_own(&mut m, BATCH);
     let node = waiting_node(&mut m, INTERACTIVE);
@@ -68,7 +50,7 @@ fn its_own_interactive_work_comes_before_the_nodes_and_batch_comes_last() {
 
 #[test]
 fn an_interactive_queue_of_the_node_that_aged_comes_before_everything() {
-    let mut m = held();
+    let mut m = held(2);
     let aged = waiting_node(&mut m, INTERACTIVE);
     m.advance(Limits::for_cpus(2).overflow_rescue_ns);
     let own = waiting_own(&mut m, INTERACTIVE);
@@ -79,7 +61,7 @@ fn an_interactive_queue_of_the_node_that_aged_comes_before_everything() {
 
 #[test]
 fn an_interactive_queue_of_the_node_that_has_just_been_filled_takes_its_turn() {
-    let mut m = held();
+    let mut m = held(2);
     let node = waiting_node(&mut m, INTERACTIVE);
     m.advance(Limits::for_cpus(2).overflow_rescue_ns);
     let own = waiting_own(&mut m, INTERACTIVE);
@@ -89,7 +71,7 @@ fn an_interactive_queue_of_the_node_that_has_just_been_filled_takes_its_turn() {
 
 #[test]
 fn batch_that_aged_comes_first_only_after_other_work_had_the_cpu() {
-    let mut m = held();
+    let mut m = held(2);
     let aged = waiting_own(&mut m, BATCH);
     m.advance(Limits::for_cpus(2).overflow_rescue_ns + 1);
     let others = [(); 2].map(|()| waiting_own(&mut m, INTERACTIVE));
@@ -100,7 +82,7 @@ fn batch_that_aged_comes_first_only_after_other_work_had_the_cpu() {
 #[test]
 fn so_many_runs_of_other_work_force_one_of_batch() {
     let budget = Limits::for_cpus(2).deficit_budget as usize;
-    let mut m = held();
+    let mut m = held(2);
     let batch = waiting_node(&mut m, BATCH);
     let others: Vec<Task> = (0..budget + 2)
         .map(|_| waiting_node(&mut m, INTERACTIVE))
@@ -113,7 +95,7 @@ fn so_many_runs_of_other_work_force_one_of_batch() {
 
 #[test]
 fn a_forced_turn_of_batch_comes_after_the_cpus_own_interactive_work() {
-    let mut m = held();
+    let mut m = held(2);
     let batch = waiting_node(&mut m, BATCH);
     for _ in 0..Limits::for_cpus(2).deficit_budget {
         waiting_node(&mut m, INTERACTIVE);
@@ -131,7 +113,7 @@ fn a_forced_turn_of_batch_comes_after_the_cpus_own_interactive_work() {
 
 #[test]
 fn batch_takes_its_turn_unforced_when_nobody_else_waits() {
-    let mut m = held();
+    let mut m = held(2);
     let others: Vec<Task> = (0..Limits::for_cpus(2).deficit_budget)
         .map(|_| waiting_node(&mut m, INTERACTIVE))
         .collect();
@@ -146,7 +128,7 @@ fn batch_takes_its_turn_unforced_when_nobody_else_waits() {
 fn a_short_run_of_batch_is_not_yet_its_turn_and_a_long_one_is() {
     let budget = Limits::for_cpus(2).deficit_budget as usize;
     for (run_ns, batch_in_a_row) in [(MS / 10, 5), (MS / 2, 1)] {
-        let mut m = held();
+        let mut m = held(2);
         let batch: Vec<Task> = (0..6).map(|_| waiting_node(&mut m, BATCH)).collect();
         let others: Vec<Task> = (0..budget + 1)
             .map(|_| waiting_node(&mut m, INTERACTIVE))
@@ -163,7 +145,7 @@ fn a_short_run_of_batch_is_not_yet_its_turn_and_a_long_one_is() {
 
 #[test]
 fn batch_that_nobody_served_comes_before_the_nodes_interactive_work() {
-    let mut m = held();
+    let mut m = held(2);
     let starved = waiting_node(&mut m, BATCH);
     m.advance(Limits::for_cpus(2).starvation_rescue_ns + 1);
     let node = waiting_node(&mut m, INTERACTIVE);
@@ -174,12 +156,8 @@ fn batch_that_nobody_served_comes_before_the_nodes_interactive_work() {
 #[test]
 fn beyond_the_sojourn_threshold_the_batch_queue_that_waited_longest_goes() {
     for (sojourn_ns, node_first) in [(4 * MS, true), (6 * MS, false)] {
-        let mut m = held();
-        let knobs = pandemonium_policy::Knobs {
-            sojourn_thresh_ns: sojourn_ns,
-            ..Default::default()
-        };
-        m.set_knobs(&knobs);
+        let mut m = held(2);
+        m.set_knobs(&with_knobs(|knobs| knobs.sojourn_thresh_ns = sojourn_ns));
         let node = waiting_node(&mut m, BATCH);
         m.advance(5 * MS);
         let own = waiting_own(&mut m, BATCH);
@@ -191,26 +169,15 @@ fn beyond_the_sojourn_threshold_the_batch_queue_that_waited_longest_goes() {
 
 #[test]
 fn batch_of_the_node_and_of_the_cpu_take_turns() {
-    let mut m = held();
+    let mut m = held(2);
     let node = [(); 2].map(|()| waiting_node(&mut m, BATCH));
     let own = [(); 2].map(|()| waiting_own(&mut m, BATCH));
     assert_eq!(order(&mut m), [own[0], node[0], own[1], node[1]]);
 }
 
-/// Two nodes of two CPUs each.
-fn two_nodes() -> Machine {
-    let cpus = (0..4).map(|id| Cpu {
-        id,
-        online: true,
-        core: id,
-        l2: id,
-        l3: id / 2,
-        node: id / 2,
-        max_khz: 0,
-    });
-    let mut m = Machine::new(&Topology {
-        cpus: cpus.collect(),
-    });
+/// Two nodes whose CPUs a higher class holds.
+fn held_nodes() -> Machine {
+    let mut m = two_nodes();
     for cpu in 0..4 {
         m.hold(cpu);
     }
@@ -219,7 +186,7 @@ fn two_nodes() -> Machine {
 
 #[test]
 fn another_nodes_work_is_taken_when_there_is_none_at_home() {
-    let mut m = two_nodes();
+    let mut m = held_nodes();
     let all = [0, 1, 2, 3];
     let far_batch = waiting(&mut m, "far", BATCH, &[2, 0, 1, 3]);
     let far = waiting(&mut m, "far", INTERACTIVE, &[2, 0, 1, 3]);
@@ -231,7 +198,7 @@ fn another_nodes_work_is_taken_when_there_is_none_at_home() {
 
 #[test]
 fn a_node_that_nobody_serves_is_helped_before_there_is_nothing_at_home() {
-    let mut m = two_nodes();
+    let mut m = held_nodes();
     let far = waiting(&mut m, "far", INTERACTIVE, &[2, 0, 1, 3]);
     m.advance(Limits::for_cpus(4).starvation_rescue_ns + 1);
     let home: Vec<Task> = (0..6)
@@ -275,7 +242,7 @@ fn without_other_work_what_ran_goes_on_with_a_new_slice() {
 #[test]
 fn a_task_that_waits_for_300_ms_goes_first_however_often_it_is_overtaken() {
     for (waited_ns, starved_first) in [(299 * MS, false), (301 * MS, true)] {
-        let mut m = held();
+        let mut m = held(2);
         let overtaken = m.task("overtaken");
         m.enter(overtaken, 0);
         m.settle_as(overtaken, INTERACTIVE);

@@ -4,24 +4,17 @@
 use pandemonium_bpf_host::machine::{
     BATCH, Counter, INTERACTIVE, Kind, LAT_CRITICAL, Machine, Task,
 };
+use pandemonium_bpf_host::scenes::{asleep, two_nodes, with_knobs};
 use pandemonium_policy::knobs::{AFFINITY_STRONG, AFFINITY_WEAK};
-use pandemonium_policy::{Cpu, Knobs, Limits, Settings, Topology};
+use pandemonium_policy::{Cpu, Limits, Settings, Topology};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 const PF_KTHREAD: u32 = 0x20_0000;
 
-/// A settled task that sleeps; it ran on `cpu` last.
-fn sleeper(m: &mut Machine, tier: u32, cpu: u32) -> Task {
-    let task = m.task("sleeper");
-    m.enter(task, cpu);
-    m.settle_as(task, tier);
-    task
-}
-
 /// The same, running on `cpu`, which was idle.
 fn runner(m: &mut Machine, tier: u32, cpu: u32) -> Task {
-    let task = sleeper(m, tier, cpu);
+    let task = asleep(m, tier, cpu);
     m.bind(task, &[cpu]);
     m.interrupt(task, cpu);
     assert_eq!(m.running(cpu), Some(task));
@@ -54,16 +47,13 @@ fn two_l2() -> Machine {
 }
 
 fn with_affinity(m: &mut Machine, affinity_mode: u64) {
-    m.set_knobs(&Knobs {
-        affinity_mode,
-        ..Knobs::default()
-    });
+    m.set_knobs(&with_knobs(|knobs| knobs.affinity_mode = affinity_mode));
 }
 
 #[test]
 fn a_wake_up_takes_the_idle_cpu_it_ran_on_and_then_any_other() {
     let mut m = Machine::with_cpus(2);
-    let [first, second, third] = [(); 3].map(|()| sleeper(&mut m, INTERACTIVE, 1));
+    let [first, second, third] = [(); 3].map(|()| asleep(&mut m, INTERACTIVE, 1));
     m.interrupt(first, 0);
     m.interrupt(second, 0);
     m.interrupt(third, 0);
@@ -76,7 +66,7 @@ fn a_wake_up_takes_the_idle_cpu_it_ran_on_and_then_any_other() {
 #[test]
 fn when_all_are_busy_the_first_cpu_that_comes_free_takes_it() {
     let mut m = busy(3, LAT_CRITICAL);
-    let task = sleeper(&mut m, INTERACTIVE, 0);
+    let task = asleep(&mut m, INTERACTIVE, 0);
     m.interrupt(task, 0);
     assert!(m.view(task).waits);
     m.sleep(2);
@@ -91,7 +81,7 @@ fn a_wake_up_takes_the_cpu_of_the_lowest_tier_that_has_run_longest() {
     m.advance(MS);
     runner(&mut m, BATCH, 1);
     runner(&mut m, LAT_CRITICAL, 3);
-    let task = sleeper(&mut m, LAT_CRITICAL, 0);
+    let task = asleep(&mut m, LAT_CRITICAL, 0);
     m.interrupt(task, 0);
     assert_eq!(m.running(2), Some(task));
     assert_eq!(m.counter(Counter::KicksHard), 1);
@@ -108,7 +98,7 @@ fn a_cpu_is_taken_from_lower_tiers_only() {
         (LAT_CRITICAL, INTERACTIVE, false),
     ] {
         let mut m = busy(1, running);
-        let task = sleeper(&mut m, waking, 0);
+        let task = asleep(&mut m, waking, 0);
         m.interrupt(task, 0);
         assert_eq!(m.running(0) == Some(task), takes, "{waking} over {running}");
     }
@@ -118,7 +108,7 @@ fn a_cpu_is_taken_from_lower_tiers_only() {
 fn waking_batch_takes_a_cpu_only_while_it_has_had_less_than_its_share() {
     for (ahead_ns, takes) in [(-1, true), (1, false)] {
         let mut m = busy(1, BATCH);
-        let task = sleeper(&mut m, BATCH, 0);
+        let task = asleep(&mut m, BATCH, 0);
         m.set_vtime(task, ahead_ns);
         m.interrupt(task, 0);
         assert_eq!(m.running(0) == Some(task), takes, "{ahead_ns}");
@@ -128,7 +118,7 @@ fn waking_batch_takes_a_cpu_only_while_it_has_had_less_than_its_share() {
 #[test]
 fn two_wakers_never_take_the_same_victim() {
     let mut m = busy(2, BATCH);
-    let [first, second] = [(); 2].map(|()| sleeper(&mut m, INTERACTIVE, 0));
+    let [first, second] = [(); 2].map(|()| asleep(&mut m, INTERACTIVE, 0));
     m.set_interrupts(0, false);
     m.interrupt(first, 1);
     m.interrupt(second, 1);
@@ -143,7 +133,7 @@ fn a_victim_has_to_be_a_cpu_that_the_task_may_run_on() {
     runner(&mut m, LAT_CRITICAL, 0);
     runner(&mut m, LAT_CRITICAL, 1);
     runner(&mut m, BATCH, 2);
-    let task = sleeper(&mut m, LAT_CRITICAL, 0);
+    let task = asleep(&mut m, LAT_CRITICAL, 0);
     m.bind(task, &[0, 1]);
     m.interrupt(task, 0);
     assert!(m.view(task).waits);
@@ -153,7 +143,7 @@ fn a_victim_has_to_be_a_cpu_that_the_task_may_run_on() {
 #[test]
 fn a_waker_about_to_sleep_hands_its_cpu_over() {
     let mut m = busy(2, INTERACTIVE);
-    let task = sleeper(&mut m, INTERACTIVE, 1);
+    let task = asleep(&mut m, INTERACTIVE, 1);
     m.wake_sync(task, 0);
     assert_eq!(m.waiting_for(0, Kind::Interactive), 1);
     m.sleep(0);
@@ -165,7 +155,7 @@ fn so_many_hand_overs_may_wait_for_one_cpu() {
     for (nr_cpus, depth) in [(2, 1), (4, 2)] {
         let mut m = busy(nr_cpus, INTERACTIVE);
         for _ in 0..4 {
-            let task = sleeper(&mut m, INTERACTIVE, 1);
+            let task = asleep(&mut m, INTERACTIVE, 1);
             m.wake_sync(task, 0);
         }
         assert_eq!(m.waiting_for(0, Kind::Interactive), depth, "{nr_cpus}");
@@ -176,7 +166,7 @@ fn so_many_hand_overs_may_wait_for_one_cpu() {
 #[test]
 fn batch_work_does_not_hand_its_cpu_over() {
     let mut m = busy(2, BATCH);
-    let task = sleeper(&mut m, LAT_CRITICAL, 1);
+    let task = asleep(&mut m, LAT_CRITICAL, 1);
     m.wake_sync(task, 0);
     assert_eq!(m.waiting_for(0, Kind::Interactive), 0);
     assert_eq!(m.counter(Counter::KicksHard), 1);
@@ -186,7 +176,7 @@ fn batch_work_does_not_hand_its_cpu_over() {
 fn tiers_have_separate_queues_whatever_the_load() {
     let mut m = busy(2, LAT_CRITICAL);
     for tier in [BATCH, INTERACTIVE, LAT_CRITICAL] {
-        let task = sleeper(&mut m, tier, 0);
+        let task = asleep(&mut m, tier, 0);
         m.interrupt(task, 0);
     }
     assert_eq!(m.waiting_in_node(0, Kind::Batch), 1);
@@ -197,7 +187,7 @@ fn tiers_have_separate_queues_whatever_the_load() {
 fn narrow_affinities_wait_in_the_queues_of_a_cpu() {
     let mut m = busy(3, LAT_CRITICAL);
     for tier in [BATCH, INTERACTIVE] {
-        let task = sleeper(&mut m, tier, 1);
+        let task = asleep(&mut m, tier, 1);
         m.bind(task, &[1, 2]);
         m.interrupt(task, 0);
     }
@@ -209,7 +199,7 @@ fn narrow_affinities_wait_in_the_queues_of_a_cpu() {
 #[test]
 fn who_may_not_migrate_just_now_waits_for_its_cpu() {
     let mut m = busy(3, LAT_CRITICAL);
-    let task = sleeper(&mut m, INTERACTIVE, 1);
+    let task = asleep(&mut m, INTERACTIVE, 1);
     m.set_migration_disabled(task, true);
     m.interrupt(task, 0);
     assert_eq!(m.waiting_for(1, Kind::Interactive), 1);
@@ -221,23 +211,12 @@ fn who_may_not_migrate_just_now_waits_for_its_cpu() {
 
 #[test]
 fn each_node_has_its_own_queues() {
-    let cpus = (0..4).map(|id| Cpu {
-        id,
-        online: true,
-        core: id,
-        l2: id,
-        l3: id / 2,
-        node: id / 2,
-        max_khz: 0,
-    });
-    let mut m = Machine::new(&Topology {
-        cpus: cpus.collect(),
-    });
+    let mut m = two_nodes();
     for cpu in 0..4 {
         runner(&mut m, LAT_CRITICAL, cpu);
     }
     for cpu in [0, 3, 3] {
-        let task = sleeper(&mut m, INTERACTIVE, cpu);
+        let task = asleep(&mut m, INTERACTIVE, cpu);
         m.interrupt(task, 0);
     }
     assert_eq!(m.waiting_in_node(0, Kind::Interactive), 1);
@@ -268,7 +247,7 @@ fn batch_whose_slice_is_over_goes_back_to_the_queue_of_its_node() {
 fn a_new_task_waits_with_batch_but_at_its_head() {
     let mut m = busy(2, BATCH);
     for _ in 0..3 {
-        let waiting = sleeper(&mut m, BATCH, 0);
+        let waiting = asleep(&mut m, BATCH, 0);
         m.set_vtime(waiting, 1);
         m.interrupt(waiting, 0);
     }
@@ -299,7 +278,7 @@ fn a_crowd_that_wakes_itself_is_queued_as_batch_beyond_its_room() {
     for (by_interrupt, room) in [(false, most / 2), (true, most)] {
         let mut m = busy(2, LAT_CRITICAL);
         for _ in 0..most + 3 {
-            let task = sleeper(&mut m, INTERACTIVE, 0);
+            let task = asleep(&mut m, INTERACTIVE, 0);
             if by_interrupt {
                 m.interrupt(task, 0);
             } else {
@@ -315,7 +294,7 @@ fn a_crowd_that_wakes_itself_is_queued_as_batch_beyond_its_room() {
 /// CPU 0 runs a task that usually is done in `left_ns`, CPU 1 of the same cache is busy, 2 and 3 idle.
 fn about_to_be_free(left_ns: u64, tier: u32) -> Machine {
     let mut m = two_l2();
-    let short = sleeper(&mut m, tier, 0);
+    let short = asleep(&mut m, tier, 0);
     m.set_history(short, 10, 2, left_ns);
     m.bind(short, &[0]);
     m.interrupt(short, 0);
@@ -329,7 +308,7 @@ fn strong_closeness_waits_for_a_cpu_about_to_come_free_and_weak_does_not() {
     for (mode, waits) in [(AFFINITY_STRONG, true), (AFFINITY_WEAK, false)] {
         let mut m = about_to_be_free(50 * US, INTERACTIVE);
         with_affinity(&mut m, mode);
-        let task = sleeper(&mut m, INTERACTIVE, 0);
+        let task = asleep(&mut m, INTERACTIVE, 0);
         m.interrupt(task, 0);
         assert_eq!(m.counter(Counter::StrongWaits), u64::from(waits));
         assert_eq!(m.view(task).waits, waits);
@@ -342,7 +321,7 @@ fn strong_closeness_waits_for_a_cpu_about_to_come_free_and_weak_does_not() {
 fn strong_closeness_waits_for_50_us_at_most() {
     let mut m = about_to_be_free(50 * US + 1, INTERACTIVE);
     with_affinity(&mut m, AFFINITY_STRONG);
-    let task = sleeper(&mut m, INTERACTIVE, 0);
+    let task = asleep(&mut m, INTERACTIVE, 0);
     m.interrupt(task, 0);
     assert_eq!(m.cpu_of(task), Some(2));
 }
@@ -352,7 +331,7 @@ fn latency_critical_work_and_kernel_threads_wait_for_no_cache() {
     for (tier, flags) in [(LAT_CRITICAL, 0), (INTERACTIVE, PF_KTHREAD)] {
         let mut m = about_to_be_free(50 * US, INTERACTIVE);
         with_affinity(&mut m, AFFINITY_STRONG);
-        let task = sleeper(&mut m, tier, 0);
+        let task = asleep(&mut m, tier, 0);
         m.set_flags(task, flags);
         m.interrupt(task, 0);
         assert_eq!(m.cpu_of(task), Some(2));
@@ -367,7 +346,7 @@ fn a_task_bound_to_an_idle_cpu_runs_there_at_once() {
             idle_selector: selector,
             ..Settings::default()
         });
-        let task = sleeper(&mut m, INTERACTIVE, 1);
+        let task = asleep(&mut m, INTERACTIVE, 1);
         m.bind(task, &[1]);
         m.interrupt(task, 0);
         assert_eq!(m.running(1), Some(task));
@@ -379,7 +358,7 @@ fn a_task_bound_to_an_idle_cpu_runs_there_at_once() {
 fn a_task_bound_to_a_busy_cpu_takes_it_from_a_lower_tier_only() {
     for (running, takes) in [(BATCH, true), (INTERACTIVE, false)] {
         let mut m = busy(2, running);
-        let task = sleeper(&mut m, INTERACTIVE, 1);
+        let task = asleep(&mut m, INTERACTIVE, 1);
         m.bind(task, &[1]);
         m.interrupt(task, 0);
         assert_eq!(m.running(1) == Some(task), takes, "{running}");
@@ -395,10 +374,10 @@ fn kernel_threads_of_one_cpu_go_before_its_queues_only_if_that_is_chosen() {
             local_kthreads,
             ..Settings::default()
         });
-        let own = sleeper(&mut m, INTERACTIVE, 1);
+        let own = asleep(&mut m, INTERACTIVE, 1);
         m.bind(own, &[1]);
         m.interrupt(own, 0);
-        let kthread = sleeper(&mut m, BATCH, 1);
+        let kthread = asleep(&mut m, BATCH, 1);
         m.set_flags(kthread, PF_KTHREAD);
         m.bind(kthread, &[1]);
         m.set_vtime(kthread, MS as i64);
@@ -420,7 +399,7 @@ fn compositor_at_the_end_of_its_slice(trusted: bool) -> (Machine, Task) {
     m.interrupt(comp, 0);
     assert_eq!(m.running(0), Some(comp));
     runner(&mut m, BATCH, 1);
-    let waiting = sleeper(&mut m, LAT_CRITICAL, 0);
+    let waiting = asleep(&mut m, LAT_CRITICAL, 0);
     m.bind(waiting, &[0]);
     m.interrupt(waiting, 0);
     m.advance(m.view(comp).slice_ns);
@@ -443,7 +422,7 @@ fn whoever_only_calls_itself_a_compositor_waits_its_turn() {
 #[test]
 fn work_that_lost_its_cpu_goes_to_an_idle_one() {
     let mut m = Machine::with_cpus(2);
-    let task = sleeper(&mut m, INTERACTIVE, 0);
+    let task = asleep(&mut m, INTERACTIVE, 0);
     m.interrupt(task, 0);
     assert_eq!(m.running(0), Some(task));
     m.hold(0);
@@ -456,7 +435,7 @@ fn work_that_lost_its_cpu_goes_to_an_idle_one() {
 fn what_was_waiting_for_a_cpu_that_a_higher_class_takes_runs_elsewhere() {
     let mut m = busy(2, BATCH);
     m.hold(0);
-    let task = sleeper(&mut m, INTERACTIVE, 0);
+    let task = asleep(&mut m, INTERACTIVE, 0);
     m.interrupt(task, 0);
     assert_eq!(m.running(1), Some(task));
 }

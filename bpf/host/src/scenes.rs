@@ -1,0 +1,95 @@
+//! Situations that tests of several files begin with.
+
+use pandemonium_policy::{Cpu, Knobs, Topology};
+
+use crate::machine::{INTERACTIVE, Kind, Machine, Task};
+
+/// Batch work ahead of its queue's clock by this is no reason to preempt other batch work.
+pub const AHEAD: i64 = 1_000_000;
+
+/// The default knobs, but for a change.
+pub fn with_knobs(change: impl FnOnce(&mut Knobs)) -> Knobs {
+    let mut knobs = Knobs::default();
+    change(&mut knobs);
+    knobs
+}
+
+/// So many CPUs that a higher class holds, so that whatever wakes has to queue.
+pub fn held(nr_cpus: u32) -> Machine {
+    let mut m = Machine::with_cpus(nr_cpus);
+    for cpu in 0..nr_cpus {
+        m.hold(cpu);
+    }
+    m
+}
+
+/// A settled task that sleeps; it ran on `cpu` last.
+pub fn asleep(m: &mut Machine, tier: u32, cpu: u32) -> Task {
+    let task = m.task("task");
+    m.enter(task, cpu);
+    m.settle_as(task, tier);
+    task
+}
+
+/// A settled task that waits in the queue of its node and preempts no batch work.
+pub fn waiting(m: &mut Machine, tier: u32) -> Task {
+    let task = asleep(m, tier, 0);
+    m.set_vtime(task, AHEAD);
+    m.interrupt(task, 0);
+    assert!(m.view(task).waits);
+    task
+}
+
+/// The same in the queue of a CPU.
+pub fn waiting_for(m: &mut Machine, tier: u32, cpu: u32) -> Task {
+    let task = asleep(m, tier, cpu);
+    m.set_vtime(task, AHEAD);
+    m.bind(task, &[cpu]);
+    m.interrupt(task, cpu);
+    assert!(m.view(task).waits);
+    task
+}
+
+/// A settled task that has just started on `cpu`, which is idle.
+pub fn running(m: &mut Machine, tier: u32, cpu: u32) -> Task {
+    let task = asleep(m, tier, cpu);
+    m.set_vtime(task, 0);
+    m.interrupt(task, cpu);
+    assert_eq!(m.running(cpu), Some(task));
+    task
+}
+
+/// CPU 0 comes free and runs what it takes, each until it ends.
+pub fn order(m: &mut Machine) -> Vec<Task> {
+    let mut ran = Vec::new();
+    m.unhold(0);
+    while let Some(task) = m.running(0) {
+        ran.push(task);
+        m.exit(0);
+    }
+    ran
+}
+
+/// Two nodes of two CPUs each.
+pub fn two_nodes() -> Machine {
+    let cpus = (0..4).map(|id| Cpu {
+        id,
+        online: true,
+        core: id,
+        l2: id,
+        l3: id / 2,
+        node: id / 2,
+        max_khz: 0,
+    });
+    Machine::new(&Topology {
+        cpus: cpus.collect(),
+    })
+}
+
+/// Interactive work that waits in the queue of the node, after CPU 1 was taken from it.
+pub fn displaced(m: &mut Machine) -> Task {
+    let task = running(m, INTERACTIVE, 1);
+    m.hold(1);
+    assert_eq!(m.waiting_in_node(0, Kind::Interactive), 1);
+    task
+}

@@ -1,0 +1,140 @@
+//! How long a task may run at once.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use pandemonium_bpf_host::machine::{BATCH, Counter, INTERACTIVE, LAT_CRITICAL, Machine};
+use pandemonium_bpf_host::scenes::{
+    AHEAD, asleep, displaced, held, running, waiting, waiting_for, with_knobs,
+};
+use pandemonium_policy::Settings;
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+
+const KTHREAD: u32 = 0x20_0000;
+
+#[test]
+fn a_sleeper_gets_a_multiple_of_what_it_usually_needs() {
+    for (tier, average_ns, slice_ns) in [
+        (INTERACTIVE, 300 * US, 600 * US),
+        (LAT_CRITICAL, 300 * US, 450 * US),
+        (INTERACTIVE, 20 * US, 100 * US),
+        (LAT_CRITICAL, 20 * US, 100 * US),
+        (INTERACTIVE, 900 * US, MS),
+        (LAT_CRITICAL, 900 * US, MS),
+    ] {
+        let mut m = Machine::with_cpus(1);
+        let task = asleep(&mut m, tier, 0);
+        m.set_history(
+            task,
+            10,
+            if tier == INTERACTIVE { 2 } else { 10 },
+            average_ns,
+        );
+        m.interrupt(task, 0);
+        let view = m.view(task);
+        assert_eq!((view.tier, view.slice_ns), (tier, slice_ns), "{average_ns}");
+    }
+}
+
+/// The slice of a batch task of this weight, while so many others wait.
+fn batch_slice(weight: u32, others: u32, batch_slice_ns: u64) -> u64 {
+    let mut m = held(1);
+    m.set_knobs(&with_knobs(|knobs| knobs.batch_slice_ns = batch_slice_ns));
+    for _ in 0..=others {
+        let task = asleep(&mut m, BATCH, 0);
+        m.set_weight(task, weight);
+        m.interrupt(task, 0);
+    }
+    m.unhold(0);
+    m.view(m.running(0).unwrap()).slice_ns
+}
+
+#[test]
+fn a_batch_slice_follows_the_weight_the_waiters_and_the_knob() {
+    assert_eq!(batch_slice(100, 0, 20 * MS), 20 * MS);
+    assert_eq!(batch_slice(100, 0, 5 * MS), 5 * MS);
+    assert_eq!(batch_slice(50, 0, 20 * MS), 10 * MS);
+    assert_eq!(batch_slice(200, 0, 20 * MS), 20 * MS);
+    assert_eq!(batch_slice(1, 0, 20 * MS), MS);
+    // A round of 80 ms for all.
+    assert_eq!(batch_slice(100, 3, 20 * MS), 20 * MS);
+    assert_eq!(batch_slice(100, 7, 20 * MS), 10 * MS);
+    assert_eq!(batch_slice(50, 7, 20 * MS), 5 * MS);
+}
+
+#[test]
+fn what_waits_for_one_cpu_alone_shortens_its_batch_slices_the_most() {
+    for (is_bound, slice_ns) in [(false, 20 * MS), (true, 2 * 80 * MS / (1 + 2 * 7))] {
+        let mut m = held(2);
+        for _ in 0..7 {
+            if is_bound {
+                waiting_for(&mut m, BATCH, 0);
+            } else {
+                waiting(&mut m, BATCH);
+            }
+        }
+        let task = asleep(&mut m, BATCH, 0);
+        m.set_vtime(task, -AHEAD);
+        m.bind(task, if is_bound { &[0] } else { &[0, 1] });
+        m.interrupt(task, 0);
+        m.unhold(0);
+        assert_eq!(m.running(0), Some(task));
+        assert_eq!(m.view(task).slice_ns, slice_ns);
+    }
+}
+
+#[test]
+fn every_start_gets_a_whole_new_slice() {
+    for (tier, slice_ns, run_ns) in [(INTERACTIVE, 200 * US, 150 * US), (BATCH, 20 * MS, 3 * MS)] {
+        let mut m = Machine::with_cpus(1);
+        let task = running(&mut m, tier, 0);
+        assert_eq!(m.view(task).slice_ns, slice_ns);
+        for _ in 0..3 {
+            m.advance(run_ns);
+            m.hold(0);
+            assert_eq!(m.view(task).ran_ns % run_ns, 0);
+            m.unhold(0);
+            assert_eq!(m.view(task).slice_ns, slice_ns);
+        }
+    }
+}
+
+#[test]
+fn what_runs_on_a_cpu_that_goes_offline_has_a_slice_without_end() {
+    let mut m = Machine::with_cpus(2);
+    m.choose(&Settings {
+        local_kthreads: true,
+        ..Default::default()
+    });
+    let last = running(&mut m, BATCH, 1);
+    let kthread = asleep(&mut m, INTERACTIVE, 1);
+    m.set_flags(kthread, KTHREAD);
+    m.bind(kthread, &[1]);
+    m.interrupt(kthread, 1);
+    m.begin_offline(1);
+    assert_eq!(m.view(last).slice_ns, u64::MAX);
+    m.sleep(1);
+    assert_eq!(m.running(1), Some(kthread));
+    assert_eq!(m.view(kthread).slice_ns, u64::MAX);
+    m.advance(100 * MS);
+    m.tick(1);
+    assert_eq!(m.running(1), Some(kthread));
+    assert_eq!(m.view(kthread).slice_ns, u64::MAX);
+}
+
+#[test]
+fn the_tick_takes_nothing_from_a_cpu_that_goes_offline() {
+    for (goes_offline, preempts) in [(false, 1), (true, 0)] {
+        let mut m = Machine::with_cpus(3);
+        let hog = running(&mut m, BATCH, 2);
+        m.hold(0);
+        displaced(&mut m);
+        if goes_offline {
+            m.begin_offline(2);
+        }
+        m.advance(MS + 1);
+        m.tick(2);
+        assert_eq!(m.counter(Counter::TickPreempts), preempts);
+        assert_eq!(m.running(2) == Some(hog), goes_offline);
+    }
+}

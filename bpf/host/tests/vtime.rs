@@ -1,0 +1,230 @@
+//! Virtual time: credit, places in the queue, clocks and what a run costs.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use pandemonium_bpf_host::machine::{BATCH, INTERACTIVE, LAT_CRITICAL, Machine, Task};
+use pandemonium_bpf_host::scenes::{AHEAD, asleep, held, order, running, waiting, with_knobs};
+use pandemonium_policy::Settings;
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+
+/// Far from every clock, ns.
+const FAR: i64 = 10_000 * MS as i64;
+
+fn lag(m: &Machine, task: Task) -> i64 {
+    let view = m.view(task);
+    view.vtime.wrapping_sub(view.clock).cast_signed()
+}
+
+/// The virtual time against its queue's clock with which an interactive task of 10 wake-ups per 100 ms
+/// starts on CPU 0 at once.
+fn lag_of_waking(m: &mut Machine, vtime: i64) -> i64 {
+    let task = asleep(m, INTERACTIVE, 0);
+    m.set_vtime(task, vtime);
+    m.interrupt(task, 0);
+    assert_eq!(m.running(0), Some(task));
+    lag(m, task)
+}
+
+#[test]
+fn sleeping_buys_credit_by_how_often_a_task_wakes() {
+    for (freq, credit_ms) in [(1, 40), (10, 400), (30, 1200), (64, 2560)] {
+        let mut m = Machine::with_cpus(1);
+        let task = asleep(&mut m, INTERACTIVE, 0);
+        m.set_history(task, freq, 8, MS / 10);
+        m.set_vtime(task, -FAR);
+        m.interrupt(task, 0);
+        assert_eq!(lag(&m, task), -credit_ms * MS as i64, "{freq}");
+    }
+}
+
+#[test]
+fn the_credit_shrinks_with_what_waits_for_each_cpu() {
+    let mut m = held(2);
+    for waiting_per_cpu in 0..4 {
+        let task = asleep(&mut m, INTERACTIVE, 0);
+        m.set_vtime(task, -FAR);
+        m.interrupt(task, 0);
+        assert_eq!(lag(&m, task), -400 * MS as i64 / (waiting_per_cpu + 1));
+        for _ in 0..2 {
+            waiting(&mut m, BATCH);
+        }
+    }
+}
+
+#[test]
+fn batch_work_keeps_little_credit() {
+    let mut m = held(2);
+    let task = asleep(&mut m, BATCH, 0);
+    m.set_vtime(task, -FAR);
+    m.interrupt(task, 0);
+    assert_eq!(lag(&m, task), -20 * MS as i64);
+}
+
+#[test]
+fn the_slice_lag_adds_to_the_credit_or_takes_from_it() {
+    for lag_ns in [5 * MS as i64, -5 * MS as i64] {
+        let mut m = Machine::with_cpus(1);
+        m.choose(&Settings {
+            slice_lag_ns: lag_ns,
+            ..Default::default()
+        });
+        let expected = -400 * MS as i64 - lag_ns;
+        assert_eq!(lag_of_waking(&mut m, -FAR), expected);
+    }
+}
+
+#[test]
+fn a_waking_task_is_not_far_ahead_of_the_clock_either() {
+    for (nr_cpus, ceiling) in [(2, 250 * MS), (7, 250 * MS), (8, 30 * MS)] {
+        let mut m = Machine::with_cpus(nr_cpus);
+        let task = asleep(&mut m, INTERACTIVE, 0);
+        m.set_vtime(task, FAR);
+        let before = m.view(task).vtime;
+        m.interrupt(task, 0);
+        let moved = before.wrapping_sub(m.view(task).vtime);
+        assert_eq!(moved, FAR.cast_unsigned() - ceiling, "{nr_cpus}");
+    }
+}
+
+#[test]
+fn within_these_bounds_waking_leaves_virtual_time_alone() {
+    for vtime in [-399 * MS as i64, 0] {
+        let mut m = Machine::with_cpus(1);
+        assert_eq!(lag_of_waking(&mut m, vtime), vtime);
+    }
+}
+
+#[test]
+fn the_place_in_the_queue_counts_the_time_already_awake() {
+    for (tier, awake_ms, penalty_ms) in [
+        (INTERACTIVE, 2, 2),
+        (INTERACTIVE, 30, 30),
+        (INTERACTIVE, 31, 30),
+        (LAT_CRITICAL, 2, 2),
+        (LAT_CRITICAL, 31, 20),
+        (BATCH, 31, 0),
+    ] {
+        let mut m = Machine::with_cpus(1);
+        m.set_knobs(&with_knobs(|knobs| knobs.cpu_bound_thresh_ns = 100 * MS));
+        let task = running(&mut m, tier, 0);
+        m.advance(awake_ms * MS);
+        m.hold(0);
+        let view = m.view(task);
+        assert!(view.waits);
+        assert_eq!(
+            view.deadline - view.vtime,
+            penalty_ms * MS,
+            "{tier} {awake_ms}"
+        );
+    }
+}
+
+#[test]
+fn a_task_that_ran_on_sinks_behind_one_that_just_woke() {
+    // It has used 4/3 ms of virtual time and been awake for 2.
+    for (vtime, fresh_first) in [(3 * AHEAD, true), (4 * AHEAD, false)] {
+        let mut m = Machine::with_cpus(1);
+        let ran_on = running(&mut m, INTERACTIVE, 0);
+        m.advance(2 * MS);
+        m.hold(0);
+        let fresh = asleep(&mut m, INTERACTIVE, 0);
+        m.set_vtime(fresh, vtime);
+        m.interrupt(fresh, 0);
+        let expected = if fresh_first {
+            [fresh, ran_on]
+        } else {
+            [ran_on, fresh]
+        };
+        assert_eq!(order(&mut m), expected);
+    }
+}
+
+#[test]
+fn tiers_and_weights_divide_what_a_run_costs() {
+    for (tier, weight, cost_ns) in [
+        (BATCH, 100, 3 * MS),
+        (INTERACTIVE, 100, 2 * MS),
+        (LAT_CRITICAL, 100, 1_500 * US),
+        (BATCH, 200, 1_500 * US),
+        (LAT_CRITICAL, 50, 3 * MS),
+    ] {
+        let mut m = Machine::with_cpus(1);
+        m.set_knobs(&with_knobs(|knobs| knobs.cpu_bound_thresh_ns = 100 * MS));
+        let task = asleep(&mut m, tier, 0);
+        m.set_weight(task, weight);
+        m.interrupt(task, 0);
+        let before = m.view(task).vtime;
+        m.advance(3 * MS);
+        m.sleep(0);
+        assert_eq!(
+            m.view(task).vtime.wrapping_sub(before),
+            cost_ns,
+            "{tier} {weight}"
+        );
+    }
+}
+
+/// The clock of the queue that a task has just started from on CPU 0, and its move since before.
+fn clock_after_start(m: &mut Machine, tier: u32, vtime: i64) -> u64 {
+    let task = asleep(m, tier, 0);
+    m.set_vtime(task, vtime);
+    m.interrupt(task, 0);
+    m.unhold(0);
+    assert_eq!(m.running(0), Some(task));
+    let clock = m.view(task).clock;
+    m.exit(0);
+    m.hold(0);
+    clock
+}
+
+#[test]
+fn a_clock_is_that_of_the_latest_start_and_never_goes_back() {
+    let mut m = held(1);
+    let clocks = [5, 3, -3, 7].map(|vtime| clock_after_start(&mut m, INTERACTIVE, vtime * AHEAD));
+    assert_eq!(clocks, [5 * MS, 8 * MS, 8 * MS, 15 * MS]);
+}
+
+#[test]
+fn a_task_that_goes_first_because_it_waited_does_not_move_the_clock() {
+    for (waited_ns, clock) in [(300 * MS, 200 * MS), (300 * MS + 1, 0)] {
+        let mut m = held(1);
+        let task = asleep(&mut m, INTERACTIVE, 0);
+        m.set_vtime(task, 200 * AHEAD);
+        m.interrupt(task, 0);
+        m.advance(waited_ns);
+        m.unhold(0);
+        assert_eq!(m.view(task).clock, clock, "{waited_ns}");
+        m.sleep(0);
+        m.interrupt(task, 0);
+        assert_eq!(m.view(task).clock, 200 * MS, "the next start does");
+    }
+}
+
+#[test]
+fn the_clock_of_a_batch_queue_moves_by_what_its_tasks_get_shared_by_all_of_them() {
+    for (others, clock) in [(0, 6 * MS), (1, 3 * MS), (2, 2 * MS)] {
+        let mut m = held(1);
+        for _ in 0..others {
+            waiting(&mut m, BATCH);
+        }
+        let task = asleep(&mut m, BATCH, 0);
+        m.set_vtime(task, -10 * AHEAD);
+        m.interrupt(task, 0);
+        m.unhold(0);
+        assert_eq!(m.running(0), Some(task));
+        m.advance(6 * MS);
+        m.sleep(0);
+        // What starts next may move it to its own virtual time, 1 ms.
+        assert_eq!(m.view(task).clock, clock, "{others}");
+    }
+}
+
+#[test]
+fn the_lag_scale_counts_from_the_next_wake_up_on() {
+    let mut m = Machine::with_cpus(1);
+    assert_eq!(lag_of_waking(&mut m, -FAR), -400 * MS as i64);
+    m.sleep(0);
+    m.set_knobs(&with_knobs(|knobs| knobs.lag_scale = 8));
+    assert_eq!(lag_of_waking(&mut m, -FAR), -800 * MS as i64);
+}
