@@ -19,22 +19,10 @@ pub enum PrimaryDomain {
     Performance,
     /// The slowest CPUs, which are the most economical ones.
     Powersave,
-    /// What the power profile of the desktop asks for.
+    /// What the [power map](crate::power::PowerMap) says. Until it is asked, the same as [`PrimaryDomain::All`].
     Auto,
     /// These CPUs. An empty set is the same as [`PrimaryDomain::All`] and has no text.
     Cpus(CpuSet),
-}
-
-/// The power profile in force.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum PowerProfile {
-    /// Speed matters most.
-    Performance,
-    /// Neither of the two; also where nothing is known.
-    #[default]
-    Balanced,
-    /// Energy matters most.
-    Powersave,
 }
 
 /// Why a text is not a primary domain.
@@ -56,20 +44,20 @@ impl PrimaryDomain {
     ///
     /// A machine whose online CPUs are all equally fast, or do not all say how fast they are, has no
     /// faster and slower ones. A set is cut to the possible CPUs.
-    pub fn resolve(&self, topology: &Topology, profile: PowerProfile) -> Option<CpuSet> {
-        match (self, profile) {
-            (PrimaryDomain::All, _) | (PrimaryDomain::Auto, PowerProfile::Balanced) => None,
-            (PrimaryDomain::Performance, _) | (PrimaryDomain::Auto, PowerProfile::Performance) => {
+    pub fn resolve(&self, topology: &Topology) -> Option<CpuSet> {
+        match self {
+            PrimaryDomain::All | PrimaryDomain::Auto => None,
+            PrimaryDomain::Performance => {
                 let slowest_khz = slowest_of_unlike_khz(topology)?;
                 Some(cpus_where(topology, |cpu| cpu.max_khz > slowest_khz))
             }
-            (PrimaryDomain::Powersave, _) | (PrimaryDomain::Auto, PowerProfile::Powersave) => {
+            PrimaryDomain::Powersave => {
                 let slowest_khz = slowest_of_unlike_khz(topology)?;
                 Some(cpus_where(topology, |cpu| {
                     (1..=slowest_khz).contains(&cpu.max_khz)
                 }))
             }
-            (PrimaryDomain::Cpus(cpus), _) => {
+            PrimaryDomain::Cpus(cpus) => {
                 let possible = cpus_where(topology, |_| true);
                 let chosen = cpus.intersection(&possible);
                 (!chosen.is_empty() && chosen != possible).then_some(chosen)

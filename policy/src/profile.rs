@@ -10,6 +10,12 @@ const MIN_OBSERVATIONS: u32 = 3;
 const MIN_CONFIDENCE_PERMILLE: u32 = 600;
 /// Observations that count half; later ones count an eighth.
 const FAST_OBSERVATIONS: u32 = 8;
+/// What the kernel half takes a task for before it has shown anything; `INITIAL_RUNTIME_NS` and
+/// `INITIAL_WAKEUP_FREQ` in `bpf/classify.bpf.h`.
+const INITIAL_RUNTIME_NS: u64 = 100_000;
+const INITIAL_WAKEUP_FREQ: u32 = 20;
+/// The highest score.
+const MAX_SCORE: u64 = 255;
 /// Votes are halved at this total, so that a program that changes is believed in the end.
 const MAX_VOTES: u32 = 64;
 
@@ -56,6 +62,9 @@ pub struct Profile {
     pub last_used: u64,
     /// Launch counter at the first observation.
     pub first_used: u64,
+    /// The tier that somebody decided on, whatever the program does.
+    #[serde(default)]
+    pub pinned: Option<Tier>,
 }
 
 /// What a new task of this name starts with instead of knowing nothing.
@@ -73,9 +82,27 @@ pub struct Prediction {
     pub wakeup_freq: u32,
     /// Expected context switches per 100 ms.
     pub csw_rate: u32,
+    /// The tier is decided and not only expected: it stays, whatever the task does.
+    pub is_pinned: bool,
 }
 
 impl Profile {
+    /// A profile of which nothing but the decision is known.
+    pub fn of_pin(comm: &[u8; 16], tier: Tier, launches: u64) -> Profile {
+        Profile {
+            comm: padded(comm),
+            votes: [0; Tier::COUNT],
+            observations: 0,
+            avg_runtime_ns: INITIAL_RUNTIME_NS,
+            runtime_dev_ns: 0,
+            wakeup_freq: INITIAL_WAKEUP_FREQ,
+            csw_rate: 0,
+            last_used: launches,
+            first_used: launches,
+            pinned: Some(tier),
+        }
+    }
+
     /// A profile from its first observation.
     pub fn first(o: &Observation, launches: u64) -> Profile {
         let mut votes = [0; Tier::COUNT];
@@ -90,11 +117,20 @@ impl Profile {
             csw_rate: o.csw_rate,
             last_used: launches,
             first_used: launches,
+            pinned: None,
         }
     }
 
     /// Adds an observation of the same name.
     pub fn merge(&mut self, o: &Observation, launches: u64) {
+        if self.observations == 0 {
+            let pinned = self.pinned;
+            *self = Profile {
+                pinned,
+                ..Profile::first(o, launches)
+            };
+            return;
+        }
         if self
             .votes
             .iter()
@@ -121,8 +157,13 @@ impl Profile {
         self.last_used = self.last_used.max(launches);
     }
 
-    /// The tier seen most often lately; on a tie the less privileged one.
+    /// The tier that counts: the decided one, or else the learned one.
     pub fn tier(&self) -> Tier {
+        self.pinned.unwrap_or(self.learned_tier())
+    }
+
+    /// The tier seen most often lately; on a tie the less privileged one.
+    pub fn learned_tier(&self) -> Tier {
         let mut best = Tier::Batch;
         for tier in Tier::ALL {
             if self.votes[tier.index()] > self.votes[best.index()] {
@@ -135,7 +176,7 @@ impl Profile {
     /// `votes_max / votes * (1/2 + 1/2 * (1 - min(dev / avg, 1)))`, 0..=1000.
     pub fn confidence_permille(&self) -> u32 {
         let votes: u64 = self.votes.iter().map(|n| u64::from(*n)).sum();
-        let most = u64::from(self.votes[self.tier().index()]);
+        let most = u64::from(self.votes[self.learned_tier().index()]);
         let agreement = (most * 1000).checked_div(votes).unwrap_or(0);
         let restlessness =
             u128::from(self.runtime_dev_ns) * 1000 / u128::from(self.avg_runtime_ns.max(1));
@@ -149,15 +190,25 @@ impl Profile {
             && self.confidence_permille() >= MIN_CONFIDENCE_PERMILLE
     }
 
-    /// What to start a task of this name with, once the profile may predict.
+    /// The latency-criticality score of such a task, 0..=255, as `lat_cri_score` in `bpf/formulas.h` has it.
+    pub fn score(&self) -> u32 {
+        let effective = self.avg_runtime_ns.wrapping_add(self.runtime_dev_ns >> 1) >> 20;
+        let score =
+            u64::from(self.wakeup_freq).wrapping_mul(self.csw_rate.into()) / effective.max(1);
+        score.min(MAX_SCORE) as u32
+    }
+
+    /// What to start a task of this name with, once the profile may predict or somebody decided.
     pub fn prediction(&self) -> Option<Prediction> {
-        self.is_confident().then(|| Prediction {
+        let is_pinned = self.pinned.is_some();
+        (is_pinned || self.is_confident()).then(|| Prediction {
             comm: self.comm,
             tier: self.tier(),
             avg_runtime_ns: self.avg_runtime_ns,
             runtime_dev_ns: self.runtime_dev_ns,
             wakeup_freq: self.wakeup_freq,
             csw_rate: self.csw_rate,
+            is_pinned,
         })
     }
 

@@ -2,14 +2,8 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use pandemonium_policy::domain::DomainError;
-use pandemonium_policy::{Cpu, CpuSet, PowerProfile, PrimaryDomain, Topology};
+use pandemonium_policy::{Cpu, CpuSet, PrimaryDomain, Topology};
 use proptest::prelude::*;
-
-const PROFILES: [PowerProfile; 3] = [
-    PowerProfile::Performance,
-    PowerProfile::Balanced,
-    PowerProfile::Powersave,
-];
 
 /// CPUs of these highest frequencies in MHz, all online.
 fn machine(max_mhz: &[u64]) -> Topology {
@@ -33,7 +27,7 @@ fn hybrid() -> Topology {
 }
 
 fn resolved(domain: PrimaryDomain, topology: &Topology) -> Option<CpuSet> {
-    domain.resolve(topology, PowerProfile::Balanced)
+    domain.resolve(topology)
 }
 
 #[test]
@@ -83,29 +77,6 @@ fn cpus_that_are_offline_do_not_hide_the_difference_between_the_others() {
 }
 
 #[test]
-fn auto_follows_the_power_profile() {
-    let auto = |profile| PrimaryDomain::Auto.resolve(&hybrid(), profile);
-    assert_eq!(auto(PowerProfile::Performance), Some((0..4).collect()));
-    assert_eq!(auto(PowerProfile::Powersave), Some((4..8).collect()));
-    assert_eq!(auto(PowerProfile::Balanced), None);
-    assert_eq!(PowerProfile::default(), PowerProfile::Balanced);
-}
-
-#[test]
-fn only_auto_cares_about_the_power_profile() {
-    let some: CpuSet = [2, 3].into_iter().collect();
-    for domain in [
-        PrimaryDomain::All,
-        PrimaryDomain::Performance,
-        PrimaryDomain::Powersave,
-        PrimaryDomain::Cpus(some),
-    ] {
-        let [a, b, c] = PROFILES.map(|profile| domain.resolve(&hybrid(), profile));
-        assert!(a == b && b == c, "{domain}");
-    }
-}
-
-#[test]
 fn a_set_is_cut_to_the_possible_cpus() {
     let resolve = |text: &str| resolved(text.parse().unwrap(), &hybrid());
     assert_eq!(resolve("0xc"), Some([2, 3].into_iter().collect()));
@@ -114,6 +85,7 @@ fn a_set_is_cut_to_the_possible_cpus() {
     assert_eq!(resolve("0xff"), None, "all of them");
     assert_eq!(resolve("0xffff"), None, "all of them and more");
     assert_eq!(resolved(PrimaryDomain::All, &hybrid()), None);
+    assert_eq!(resolved(PrimaryDomain::Auto, &hybrid()), None);
 }
 
 #[test]

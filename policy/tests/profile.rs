@@ -132,7 +132,46 @@ fn only_a_confident_profile_predicts() {
             runtime_dev_ns: 20_000,
             wakeup_freq: 20,
             csw_rate: 40,
+            is_pinned: false,
         })
+    );
+}
+
+#[test]
+fn a_pin_predicts_whatever_was_learned_and_however_little() {
+    let new = Profile::of_pin(&comm("task"), Tier::Batch, 7);
+    let prediction = new.prediction().unwrap();
+    assert!(prediction.is_pinned && !new.is_confident());
+    assert_eq!(prediction.tier, Tier::Batch);
+    // What the kernel half assumes of a task it knows nothing about.
+    assert_eq!(
+        (prediction.avg_runtime_ns, prediction.wakeup_freq),
+        (100_000, 20)
+    );
+
+    let mut profile = learned(&[seen(Tier::LatCritical, 100_000, 20_000); 5]);
+    profile.pinned = Some(Tier::Batch);
+    assert_eq!(
+        (profile.tier(), profile.learned_tier()),
+        (Tier::Batch, Tier::LatCritical)
+    );
+    assert_eq!(profile.confidence_permille(), 900, "of what was learned");
+    profile.merge(&seen(Tier::LatCritical, 100_000, 20_000), 9);
+    assert_eq!(profile.prediction().unwrap().tier, Tier::Batch);
+    assert_eq!((profile.observations, profile.last_used), (6, 9));
+}
+
+#[test]
+fn the_first_observation_of_a_pinned_name_counts_in_full() {
+    let mut profile = Profile::of_pin(&comm("task"), Tier::Batch, 3);
+    profile.merge(&seen(Tier::Interactive, 5_000_000, 1_000), 8);
+    let first = Profile::first(&seen(Tier::Interactive, 5_000_000, 1_000), 8);
+    assert_eq!(
+        profile,
+        Profile {
+            pinned: Some(Tier::Batch),
+            ..first
+        }
     );
 }
 

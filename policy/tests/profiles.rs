@@ -171,6 +171,115 @@ fn confident_profiles_predict_in_the_order_of_their_names() {
 }
 
 #[test]
+fn a_pinned_profile_is_never_evicted_and_never_ages() {
+    let mut profiles = full();
+    profiles[0].pinned = Some(Tier::Batch);
+    let mut table = Profiles::from_stored(512, profiles);
+    assert!(table.pin(&comm("new"), Tier::LatCritical), "known or not");
+    for i in 0..2 * Profiles::CAPACITY {
+        table.learn(&seen(&format!("job{i}"), true));
+    }
+    assert_eq!(table.len(), Profiles::CAPACITY);
+    let tier = |name: &str| table.get(&comm(name)).map(Profile::tier);
+    assert_eq!(tier("p0000"), Some(Tier::Batch));
+    assert_eq!(tier("new"), Some(Tier::LatCritical));
+    assert_eq!(tier("p0001"), None);
+    let again = Profiles::from_stored(table.launches(), table.iter().cloned().collect());
+    assert!(table.iter().eq(again.iter()), "a restart keeps them");
+    let pinned: Vec<_> = table
+        .predictions()
+        .into_iter()
+        .filter(|p| p.is_pinned)
+        .collect();
+    assert_eq!(pinned.len(), 2);
+}
+
+#[test]
+fn pins_are_bounded_so_that_learning_goes_on() {
+    let mut table = Profiles::new();
+    for i in 0..Profiles::MAX_PINNED {
+        assert!(table.pin(&comm(&format!("p{i}")), Tier::Batch));
+    }
+    assert!(!table.pin(&comm("one-more"), Tier::Batch));
+    assert!(table.pin(&comm("p0"), Tier::Interactive), "another tier");
+    assert!(table.unpin(&comm("p1")));
+    assert!(table.pin(&comm("one-more"), Tier::Batch));
+    assert_eq!(table.pinned_count(), Profiles::MAX_PINNED);
+    let many = (0..400).map(|i| Profile::of_pin(&comm(&format!("q{i}")), Tier::Batch, 0));
+    let stored = Profiles::from_stored(0, many.collect());
+    assert_eq!(stored.pinned_count(), Profiles::MAX_PINNED);
+    assert!(!table.pin(&comm(""), Tier::Batch));
+}
+
+#[test]
+fn unpinning_leaves_what_was_learned_and_nothing_else() {
+    let mut table = Profiles::new();
+    table.learn(&seen("known", true));
+    assert!(table.pin(&comm("known"), Tier::Batch) && table.pin(&comm("unknown"), Tier::Batch));
+    let before = table.generation();
+    assert!(table.unpin(&comm("known")) && table.unpin(&comm("unknown")));
+    assert_eq!(table.generation(), before + 2);
+    assert_eq!(table.get(&comm("known")).unwrap().tier(), Tier::Interactive);
+    assert_eq!(table.get(&comm("unknown")), None);
+    assert!(!table.unpin(&comm("known")) && !table.unpin(&comm("nobody")));
+    assert_eq!(table.generation(), before + 2);
+}
+
+#[test]
+fn forgetting_takes_what_was_learned_and_leaves_pins() {
+    let mut table = Profiles::new();
+    for name in ["a", "b", "c"] {
+        table.learn(&seen(name, true));
+    }
+    table.pin(&comm("b"), Tier::Batch);
+    table.pin(&comm("d"), Tier::Batch);
+    assert!(table.forget(&comm("a")) && !table.forget(&comm("a")));
+    assert!(!table.forget(&comm("d")), "nothing was learned");
+    let generation = table.generation();
+    assert_eq!(table.forget_all(), 2);
+    assert!(table.generation() > generation);
+    let left: Vec<_> = table.iter().map(|p| (p.comm, p.observations)).collect();
+    assert_eq!(left, [(comm("b"), 0), (comm("d"), 0)]);
+    assert_eq!(table.forget_all(), 0);
+}
+
+#[test]
+fn an_import_replaces_or_keeps_the_better_of_two() {
+    let imported = || {
+        let mut pinned = stored("pinned", 0, 2);
+        pinned.pinned = Some(Tier::Batch);
+        vec![stored("both", 3, 4), stored("theirs", 90, 9), pinned]
+    };
+    let ours = || {
+        let mut pinned = stored("pinned", 10, 9);
+        pinned.pinned = Some(Tier::LatCritical);
+        vec![stored("both", 10, 7), stored("ours", 20, 1), pinned]
+    };
+    let mut table = Profiles::from_stored(50, ours());
+    let generation = table.generation();
+    table.import(imported(), false);
+    let row = |table: &Profiles, name: &str| {
+        let profile = table.get(&comm(name)).cloned();
+        profile.map(|p| (p.observations, p.last_used, p.pinned))
+    };
+    assert!(table.generation() > generation);
+    assert_eq!(row(&table, "both"), Some((7, 10, None)));
+    assert_eq!(row(&table, "ours"), Some((1, 20, None)));
+    assert_eq!(
+        row(&table, "theirs"),
+        Some((9, 0, None)),
+        "longer ago than all here"
+    );
+    assert_eq!(row(&table, "pinned"), Some((9, 10, Some(Tier::Batch))));
+
+    let mut table = Profiles::from_stored(50, ours());
+    table.import(imported(), true);
+    assert_eq!(row(&table, "both"), Some((4, 47, None)));
+    assert_eq!((row(&table, "ours"), table.len()), (None, 3));
+    assert_eq!(table.launches(), 50);
+}
+
+#[test]
 fn stored_nonsense_is_dropped_or_corrected() {
     let mut future = stored("future", 9_999, 5);
     future.first_used = 99_999;
