@@ -35,19 +35,27 @@ static __always_inline u64 context_switches(const struct task_struct *p)
 	return p->nvcsw + p->nivcsw;
 }
 
+/* A pin to latency-critical is a compositor's budget; beyond that, behaviour counts. */
+static __always_inline u32 pinned_or(const struct task_ctx *t, u32 tier)
+{
+	if (!t->pinned || t->pinned == TIER_LAT_CRITICAL + 1)
+		return tier;
+	return t->pinned - 1;
+}
+
 static __always_inline void rescore(const struct task_struct *p, struct task_ctx *t)
 {
 	if (is_boosted(t)) {
 		t->tier = TIER_LAT_CRITICAL;
 		return;
 	}
-	if (t->age < AGE_CLASSIFIED)
+	if (t->age < AGE_CLASSIFIED && !t->pinned)
 		return;
 	t->lat_cri = lat_cri_score(t->wakeup_freq >> RATE_FRACTION_BITS,
 				   t->csw_rate >> RATE_FRACTION_BITS, t->avg_runtime_ns,
 				   t->runtime_dev_ns);
-	t->tier = floor_tier(
-		p, tier_of_score(t->lat_cri, knobs.lat_cri_thresh_high, interactive_threshold()));
+	t->tier = floor_tier(p, pinned_or(t, tier_of_score(t->lat_cri, knobs.lat_cri_thresh_high,
+							   interactive_threshold())));
 }
 
 static __always_inline void classify_wake(struct task_struct *p, struct task_ctx *t, u64 now)
@@ -99,11 +107,12 @@ static __always_inline void classify_sleep(const struct task_struct *p, struct t
 static __always_inline void demote_if_cpu_bound(const struct task_struct *p, struct task_ctx *t,
 						u64 awake_run_ns, s64 boost_ns)
 {
-	if (t->tier == TIER_BATCH || awake_run_ns <= knobs.cpu_bound_thresh_ns)
+	if (t->tier == TIER_BATCH ||
+	    awake_run_ns <= cpu_bound_after_ns(t->avg_runtime_ns, knobs.cpu_bound_thresh_ns))
 		return;
 	if (t->is_compositor && boost_ns > 0)
 		return;
-	if (is_boosted(t))
+	if (t->is_compositor)
 		count(CNT_BOOSTS_SPENT);
 	t->tier = floor_tier(p, TIER_BATCH);
 }

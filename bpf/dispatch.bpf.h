@@ -19,7 +19,7 @@ static __always_inline bool take_node_interactive(s32 cpu, u64 now)
 }
 
 /* Work bound to other CPUs by an affinity that includes this one. */
-static __noinline bool steal_restricted(s32 cpu, u64 now)
+VERIFIED_ONCE bool steal_restricted(s32 cpu, u64 now)
 {
 	u32 i;
 
@@ -37,7 +37,7 @@ static __noinline bool steal_restricted(s32 cpu, u64 now)
 	return false;
 }
 
-static __noinline bool steal_from_nodes(s32 cpu, u64 now)
+VERIFIED_ONCE bool steal_from_nodes(s32 cpu, u64 now)
 {
 	u32 home = cpu_node[cpu & (MAX_CPUS - 1)];
 	u32 i;
@@ -91,7 +91,7 @@ static __always_inline void keep_running(s32 cpu, struct task_struct *prev)
 }
 
 /* Virtual time of the task at the head, which the queue may lose at any moment; @otherwise if empty. */
-static __always_inline u64 head_vtime(u32 queue, u64 otherwise)
+VERIFIED_ONCE u64 head_vtime(u32 queue, u64 otherwise)
 {
 	struct task_struct *p;
 
@@ -122,6 +122,17 @@ static __always_inline bool prev_is_due(s32 cpu, struct task_struct *prev, u64 n
 	return vtime_diff(vtime, head_vtime(t->queue, vtime)) < 0;
 }
 
+/* A slice is for sharing with others that are as urgent; without such, batch work is no reason to stop. */
+static __always_inline bool prev_outranks_batch(struct task_struct *prev)
+{
+	struct task_ctx *t;
+
+	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED))
+		return false;
+	t = task_ctx_of(prev);
+	return t && t->tier != TIER_BATCH && !(t->queue & QUEUE_BATCH);
+}
+
 /* It goes on in its queue's turn, and pays for what it had of it so far. */
 static __always_inline void go_on(s32 cpu, struct task_struct *prev, u64 now)
 {
@@ -150,7 +161,7 @@ static __always_inline u64 nr_waiting(s32 cpu)
 static __always_inline bool take_work(s32 cpu, struct task_struct *prev)
 {
 	u64 now = scx_bpf_now();
-	bool goes_on = prev_is_due(cpu, prev, now);
+	bool goes_on = prev_outranks_batch(prev) || prev_is_due(cpu, prev, now);
 
 	if (rescue_overflow(cpu, now) || take_own(cpu, now) || force_batch(cpu, now) ||
 	    rescue_starved(cpu, now) || take_node_interactive(cpu, now))

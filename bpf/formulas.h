@@ -25,6 +25,8 @@
 /* Slices below this cost more in switches than they give in latency. */
 #define SLICE_MIN_NS	   (100 * NSEC_PER_USEC_)
 #define BATCH_SLICE_MIN_NS (1 * NSEC_PER_MSEC_)
+/* A task that usually sleeps again within this is not taken for CPU-bound before it had as much. */
+#define USUAL_RUN_MAX_NS (8 * NSEC_PER_MSEC_)
 /* Every queued batch task should have its turn within about this time. */
 #define BATCH_ROUND_NS (80 * NSEC_PER_MSEC_)
 
@@ -32,7 +34,9 @@
 #define CREDIT_UNIT_NS	 (40 * NSEC_PER_MSEC_)
 #define CREDIT_UNITS_MAX 64ULL
 #define BATCH_CREDIT_NS	 (20 * NSEC_PER_MSEC_)
-#define VTIME_SPAN_NS	 (2500 * NSEC_PER_MSEC_)
+/* Batch work that waits is up to a slice behind the clock, so less would put nobody before it. */
+#define OWED_CREDIT_NS (40 * NSEC_PER_MSEC_)
+#define VTIME_SPAN_NS  (2500 * NSEC_PER_MSEC_)
 
 #define WEIGHT_DEFAULT 100U
 
@@ -253,6 +257,26 @@ FORMULA u64 idle_cores(u64 idle, u64 single, u64 pair)
 FORMULA u64 core_bit(u64 bit, u64 pair)
 {
 	return (bit >> 1) & pair ? bit >> 1 : bit;
+}
+
+/*
+ * How long a task may run without sleeping before it counts as CPU-bound: beyond the threshold and beyond
+ * twice what it usually needs. A frame is no batch work because it takes longer than most runs do.
+ */
+FORMULA u64 cpu_bound_after_ns(u64 avg_runtime_ns, u64 thresh_ns)
+{
+	u64 usual = avg_runtime_ns < USUAL_RUN_MAX_NS / 2 ? 2 * avg_runtime_ns : USUAL_RUN_MAX_NS;
+
+	return usual > thresh_ns ? usual : thresh_ns;
+}
+
+/*
+ * Whether batch work, of which @batch tasks wait, may run on one more CPU than on @running without having more of
+ * them than its share, if everybody who waits or runs counted the same.
+ */
+FORMULA bool has_room_in_fair_share(u64 batch, u64 interactive, u64 running, u64 nr_cpus)
+{
+	return (running + 1) * (batch + interactive + nr_cpus) <= batch * nr_cpus;
 }
 
 /* One and a half (latency-critical) or two (interactive) times what the task usually needs. */

@@ -70,7 +70,7 @@ static __always_inline bool is_idle_class(const struct task_struct *p)
 }
 
 /* The task counts in its group from now on, and the group in those above it. */
-static __noinline void enter_groups(struct task_struct *p, u32 group, s64 load)
+VERIFIED_ONCE int enter_groups(struct task_struct *p __arg_trusted, u32 group, s64 load)
 {
 	struct task_group *tg = p->sched_task_group;
 	u32 i;
@@ -81,18 +81,19 @@ static __noinline void enter_groups(struct task_struct *p, u32 group, s64 load)
 
 		__sync_fetch_and_add(&g->load, load);
 		if (__sync_fetch_and_add(&g->nr, 1) > 0 || !tg)
-			return;
+			return 0;
 		counted = group_load(tg);
 		tg = tg->parent;
 		group = group_of(tg);
 		g->parent = group;
 		if (!group)
-			return;
+			return 0;
 		load = counted - __sync_lock_test_and_set(&g->counted, counted);
 	}
+	return 0;
 }
 
-static __noinline void leave_groups(u32 group, s64 load)
+VERIFIED_ONCE int leave_groups(u32 group, s64 load)
 {
 	u32 i;
 
@@ -101,12 +102,13 @@ static __noinline void leave_groups(u32 group, s64 load)
 
 		__sync_fetch_and_add(&g->load, -load);
 		if (__sync_fetch_and_add(&g->nr, -1) != 1)
-			return;
+			return 0;
 		group = g->parent;
 		if (!group)
-			return;
+			return 0;
 		load = __sync_lock_test_and_set(&g->counted, 0);
 	}
+	return 0;
 }
 
 static __always_inline void leave_group(struct task_ctx *t)
@@ -145,7 +147,7 @@ static __always_inline void recount_group(struct group_state *g, u64 load)
 }
 
 /* What the groups above leave of the task's own weight, in SHARE_ONE. */
-static __noinline u64 share_in_groups(struct task_struct *p, u32 group)
+VERIFIED_ONCE u64 share_in_groups(struct task_struct *p __arg_trusted, u32 group)
 {
 	struct task_group *tg = p->sched_task_group;
 	u64 share = SHARE_ONE;

@@ -81,31 +81,44 @@ static __always_inline void start_from(struct task_ctx *t, const struct predicti
 }
 
 /*
+ * The decision of an administrator comes before the names of compositors. One for latency-critical work
+ * makes a task a compositor: only their budget keeps a program harmless that runs all the time.
+ */
+static __always_inline void obey_pin(struct task_struct *p, struct task_ctx *t,
+				     const struct name *name, const struct prediction *known)
+{
+	t->pinned = known && known->pinned && known->tier < NR_TIERS ? known->tier + 1 : 0;
+	if (t->pinned)
+		t->is_compositor = t->pinned == TIER_LAT_CRITICAL + 1;
+	else
+		t->is_compositor = matches_any(name) && has_trusted_executable(p);
+}
+
+/*
  * What was learned under this name is where a task starts from; its own behaviour takes over with the
  * next sleep. One that has settled under another name is known better from that.
  */
-static __noinline void look_at(struct task_struct *p, struct task_ctx *t)
+VERIFIED_ONCE int look_at(struct task_struct *p __arg_trusted, struct task_ctx *t)
 {
 	struct name name = {};
 	struct prediction *known;
 
 	if (!t)
-		return;
+		return 0;
 	t->seen_settings = settings.generation;
 	bpf_probe_read_kernel_str(&name, sizeof(name), p->comm);
-	t->is_compositor = matches_any(&name) && has_trusted_executable(p);
+	known = bpf_map_lookup_elem(&predictions, &name);
+	obey_pin(p, t, &name, known);
 	if (name.words[0] == t->name[0] && name.words[1] == t->name[1])
-		return;
+		return 0;
 	t->name[0] = name.words[0];
 	t->name[1] = name.words[1];
-	if (t->age >= AGE_SETTLED)
-		return;
-	known = bpf_map_lookup_elem(&predictions, &name);
-	if (!known)
-		return;
+	if (t->age >= AGE_SETTLED || !known)
+		return 0;
 	start_from(t, known);
 	if (is_idle_class(p))
 		t->tier = TIER_BATCH;
+	return 0;
 }
 
 /* The budget of a compositor that runs now: what it earned and spent since it was last settled. */

@@ -113,8 +113,7 @@ static __always_inline bool is_in_domain(s32 cpu)
 	       (reach_word(place->llc, place->bit >> 6, REACH_DOMAIN) & idle_bit_of(cpu));
 }
 
-/* Takes the lowest of @candidates that is still idle. Negative if none is. */
-static __always_inline s32 claim_first(u32 llc, u32 word, u64 candidates)
+VERIFIED_ONCE s32 claim_one(u32 llc, u32 word, u64 candidates)
 {
 	u64 *mask = &idle_mask_of(llc)->words[word & (LLC_WORDS - 1)];
 	u32 i;
@@ -130,8 +129,14 @@ static __always_inline s32 claim_first(u32 llc, u32 word, u64 candidates)
 	return -1;
 }
 
+/* Takes the lowest of @candidates that is still idle. Negative if none is. */
+static __always_inline s32 claim_first(u32 llc, u32 word, u64 candidates)
+{
+	return candidates ? claim_one(llc, word, candidates) : -1;
+}
+
 /* One cache: whole cores before single siblings. */
-static __always_inline s32 claim_in_llc(u32 llc, enum reach reach)
+VERIFIED_ONCE s32 claim_in_llc(u32 llc, u32 reach)
 {
 	struct idle_mask *mask = idle_mask_of(llc);
 	u64 idle[LLC_WORDS], cores;
@@ -159,7 +164,7 @@ static __always_inline s32 claim_in_llc(u32 llc, enum reach reach)
 }
 
 /* One cache: whole cores only. */
-static __always_inline s32 claim_core(u32 llc, enum reach reach)
+VERIFIED_ONCE s32 claim_core(u32 llc, u32 reach)
 {
 	const volatile struct idle_llc *l = &idle_llcs[llc & (MAX_LLCS - 1)];
 	u32 w;
@@ -236,7 +241,7 @@ static __always_inline bool has_idle_near(s32 cpu)
 }
 
 /* Caches of the same node first. */
-static __noinline s32 claim_elsewhere(u32 home, u32 reach)
+VERIFIED_ONCE s32 claim_elsewhere(u32 home, u32 reach)
 {
 	u32 node = idle_llcs[home & (MAX_LLCS - 1)].node;
 	u32 i;
@@ -255,7 +260,7 @@ static __noinline s32 claim_elsewhere(u32 home, u32 reach)
 	return -1;
 }
 
-static __always_inline s32 claim_within(s32 prev, enum reach reach, enum closeness close)
+VERIFIED_ONCE s32 claim_within(s32 prev, u32 reach, u32 close)
 {
 	s32 cpu = claim_near(prev, reach, close);
 
@@ -274,15 +279,11 @@ static __always_inline enum closeness closeness_of(const struct task_struct *p,
 }
 
 /* For a task that may run anywhere: the primary domain until it is saturated, then the rest. */
-static __noinline s32 claim_for(struct task_struct *p, struct task_ctx *t, s32 prev)
+static __always_inline s32 claim_for(const struct task_struct *p, const struct task_ctx *t,
+				     s32 prev)
 {
-	enum closeness close;
-	s32 cpu;
-
-	if (!t || !has_idle_bit(prev))
-		return -1;
-	close = closeness_of(p, t);
-	cpu = claim_within(prev, REACH_DOMAIN, close);
+	enum closeness close = closeness_of(p, t);
+	s32 cpu = claim_within(prev, REACH_DOMAIN, close);
 	if (cpu >= 0 || !settings.has_domain)
 		return cpu;
 	cpu = claim_within(prev, REACH_ALL, close);

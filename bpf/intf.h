@@ -91,7 +91,8 @@ struct prediction {
 	u32 wakeup_freq;
 	u32 csw_rate;
 	u32 tier;
-	u32 unused;
+	/* Somebody decided on the tier: it stays, whatever the task does. */
+	u32 pinned;
 };
 
 /* Core-count formulas, written again when CPUs come or go; policy::Limits says what each means. */

@@ -43,9 +43,12 @@ char _license[] SEC("license") = "GPL";
  * What a wake-up tells of the task. A callback of its own, runnable(), would come after the CPU is chosen,
  * and cost what it costs to call one.
  */
-static __always_inline void note_wake(struct task_struct *p, struct task_ctx *t, u64 now)
+VERIFIED_ONCE int note_wake(struct task_struct *p __arg_trusted, struct task_ctx *t, u64 now)
 {
 	u64 credit;
+
+	if (!t)
+		return 0;
 
 	count_wakeup();
 	if (t->slept_ns)
@@ -56,8 +59,10 @@ static __always_inline void note_wake(struct task_struct *p, struct task_ctx *t,
 		 settings.slice_lag_ns;
 	t->vtime = vtime_clamp(t->vtime, queue_state_of(t->queue)->clock, credit,
 			       limits.vtime_ceiling_ns);
+	forgive_batch_vtime(t);
 	t->woken_ns = now;
 	observe_wake(p, t);
+	return 0;
 }
 
 s32 BPF_STRUCT_OPS(pandemonium_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
@@ -154,8 +159,9 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	} else {
 		/* Crowded out, it is as good a victim as any batch task. */
 		c->tier = TIER_BATCH;
-		if (c->since_batch >= deficit_budget(cpu, now))
+		if (is_batch_due(cpu, now))
 			c->protected_until = now + knobs.preempt_thresh_ns;
+		begin_batch_run(c, t->queue);
 	}
 	if (t->tier == TIER_BATCH)
 		join_group(p, t);
@@ -171,9 +177,11 @@ void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)
 	struct cpu_ctx *c = cpu_ctx_of(scx_bpf_task_cpu(p));
 
 	c->tier = NR_TIERS;
+	if (t)
+		charge_run(p, t, c, scx_bpf_now());
+	end_batch_run(c);
 	if (!t)
 		return;
-	charge_run(p, t, c, scx_bpf_now());
 	if (!runnable)
 		return;
 	/* A program that has not slept since it started was not looked at under its own name. */
@@ -215,12 +223,12 @@ void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
 	ran = time_delta(now, t->started_ns);
 	demote_if_cpu_bound(p, t, t->awake_run_ns + ran, boost_left(t, now));
 	if (t->tier == TIER_BATCH)
-		c->tier = TIER_BATCH;
+		run_as_batch(p, t, c, now);
 	if (!c->online) {
 		scx_bpf_task_set_slice(p, SLICE_ENDLESS);
 		return;
 	}
-	if (!tick_should_preempt(t, cpu, now))
+	if (!tick_should_preempt(t, cpu, ran, now))
 		return;
 	scx_bpf_task_set_slice(p, 0);
 	count(CNT_TICK_PREEMPTS);

@@ -5,6 +5,12 @@
 #ifndef __PANDEMONIUM_MAPS_BPF_H
 #define __PANDEMONIUM_MAPS_BPF_H
 
+/*
+ * A function that the verifier looks at by itself, once, for any arguments; what it finds in others it
+ * looks at again in every state in which they are reached. On 6.12 such a function has to return a number.
+ */
+#define VERIFIED_ONCE __attribute__((noinline))
+
 #define CACHE_LINE	   64
 #define RATE_FRACTION_BITS 8
 
@@ -59,6 +65,7 @@ s32 nr_stealable SEC(".data.stealable") __attribute__((aligned(CACHE_LINE)));
  * @scan_after is when the starvation rescue next looks at its single tasks.
  * @pending counts its tasks; see nr_queued().
  * @stealable counts those of them that other CPUs may take.
+ * @running counts the CPUs that run one of its tasks; of batch queues only.
  * @scans numbers the looks at single tasks.
  */
 struct queue_state {
@@ -68,10 +75,12 @@ struct queue_state {
 	u64 scan_after;
 	s64 pending;
 	s32 stealable;
+	s32 running;
 	u32 scans;
 } __attribute__((aligned(CACHE_LINE)));
 
-#define NR_QUEUES (2 * (MAX_CPUS + MAX_NODES))
+/* Room for 2 * (MAX_CPUS + MAX_NODES), as a power of two: a mask is one path for the verifier, a test two. */
+#define NR_QUEUES 4096
 struct queue_state queues[NR_QUEUES];
 
 /* A CPU writes its own bit, whoever selects it clears it; see idle.bpf.h. */
@@ -94,6 +103,8 @@ struct cpu_ctx {
 	u32 since_batch;
 	u32 batch_ran_ns;
 	bool own_batch_last;
+	/* What runs here came from this batch queue; 0 if from none. */
+	u32 batch_queue;
 	/* In cpu_release(), whose nested enqueue() adds a second prologue. */
 	bool releasing;
 	bool online;
@@ -114,6 +125,8 @@ struct cpu_ctx cpus[MAX_CPUS];
 struct task_ctx {
 	/* Virtual time, relative to the clock of @queue. */
 	u64 vtime;
+	/* The same among batch work while @queue is not: relative to the clock of @batch_queue, its last one. */
+	u64 batch_vtime;
 	u64 woken_ns;
 	u64 queued_ns;
 	u64 started_ns;
@@ -129,6 +142,7 @@ struct task_ctx {
 	u32 csw_rate;
 	u32 lat_cri;
 	u32 queue;
+	u32 batch_queue;
 	u32 last_cpu;
 	u32 age;
 	u32 wakes;
@@ -136,9 +150,13 @@ struct task_ctx {
 	bool queued;
 	bool stealable;
 	bool is_compositor;
+	/* One more than the tier that somebody decided on, or 0. */
+	u8 pinned;
 	/* The last wake-up came from an interrupt, not from another task. */
 	bool is_external;
 	bool is_rescued;
+	/* Batch work only since it ran on for longer than usual, and has not run much longer yet. */
+	bool is_owed;
 	/* One more than the idle CPU claimed for it to move to, or 0. */
 	u32 better_cpu;
 	/* Its control group while it counts there, and as how much. */

@@ -8,8 +8,11 @@
 
 /* CPUs looked at for one to preempt. The shared queue serves whoever finds none. */
 #define VICTIM_WINDOW 8
-/* Strong closeness waits for a CPU that should come free within this time. */
-#define STRONG_WAIT_NS (50 * NSEC_PER_USEC_)
+/* To wait for a CPU that should come free within this time is better than to wake one far away. */
+#define SOON_NS (50 * NSEC_PER_USEC_)
+
+/* A program that is launched stops only what has run for so long. */
+#define LAUNCH_AFTER_NS (4 * NSEC_PER_MSEC_)
 
 /*
  * Puts the task into the local queue of the CPU it was selected for. With SCX_ENQ_IMMED, where the
@@ -47,11 +50,24 @@ static __always_inline bool is_better_victim(const struct cpu_ctx *a, const stru
 	return vtime_diff(a->started_ns, b->started_ns) < 0;
 }
 
-/* The allowed CPU nearby whose current task matters least and has run longest; negative if none. */
-static __always_inline s32 pick_victim(const struct task_struct *p, const struct task_ctx *t,
-				       s32 prev_cpu, u64 now)
+/*
+ * Whether the interrupt that wakes the task has stopped batch work already. Then nothing matters less, and
+ * to stop other work would take one more interrupt, and the time until its CPU notices.
+ */
+static __always_inline bool is_victim_here(const struct task_struct *p, const struct task_ctx *t,
+					   s32 prev_cpu, s32 this_cpu, u64 now)
 {
-	u32 rank = wake_rank(t);
+	const struct cpu_ctx *c = cpu_ctx_of(this_cpu);
+
+	return t->is_external && c->tier == TIER_BATCH && may_preempt(c, wake_rank(t), now) &&
+	       cpu_node[this_cpu & (MAX_CPUS - 1)] == cpu_node[prev_cpu & (MAX_CPUS - 1)] &&
+	       bpf_cpumask_test_cpu(this_cpu, p->cpus_ptr);
+}
+
+/* The allowed CPU nearby whose current task matters least and has run longest; negative if none. */
+VERIFIED_ONCE s32 victim_for_rank(const struct task_struct *p __arg_trusted, u32 rank, s32 prev_cpu,
+				  u64 now)
+{
 	s32 best = -1;
 	u32 i;
 
@@ -72,6 +88,12 @@ static __always_inline s32 pick_victim(const struct task_struct *p, const struct
 			best = cpu;
 	}
 	return best;
+}
+
+static __always_inline s32 pick_victim(const struct task_struct *p, const struct task_ctx *t,
+				       s32 prev_cpu, u64 now)
+{
+	return victim_for_rank(p, wake_rank(t), prev_cpu, now);
 }
 
 /*
@@ -96,13 +118,16 @@ static __always_inline bool waker_hands_over(const struct task_struct *p, u64 wa
 }
 
 /* Into the CPU's own queue, from where others may take it if the CPU does not come free. */
-static __always_inline void queue_for_cpu(struct task_struct *p, struct task_ctx *t, s32 cpu,
-					  u64 now)
+VERIFIED_ONCE int queue_for_cpu(struct task_struct *p __arg_trusted, struct task_ctx *t, s32 cpu,
+				u64 now)
 {
+	if (!t)
+		return 0;
 	queue_enter(t, cpu_queue(cpu, queue_kind_of(t)), now);
 	queue_insert_entered(p, t, 0);
 	if (p->nr_cpus_allowed > 1)
 		mark_stealable(t);
+	return 0;
 }
 
 /*
@@ -121,7 +146,8 @@ static __always_inline void place_on_claimed(struct task_struct *p, struct task_
 
 /*
  * An idle CPU for a wake-up, claimed; negative if there is none. @wake_flags says with SCX_WAKE_SYNC
- * that the waker hands its own CPU over: then only the one the task ran on last is worth waking.
+ * that the waker hands its own CPU over, though not at once: then only the one the task ran on last is worth
+ * waking.
  */
 static __always_inline s32 find_idle(struct task_struct *p, struct task_ctx *t, s32 prev_cpu,
 				     u64 wake_flags)
@@ -143,22 +169,37 @@ static __always_inline s32 find_idle(struct task_struct *p, struct task_ctx *t, 
 	return cpu;
 }
 
-/*
- * Whether to wait for the CPU that the task's cache is warm on rather than take an idle one far away:
- * what runs there should be done in a moment. If it is not, its slice bounds the wait.
- */
+/* Whether what runs on the CPU should be done in a moment. If it is not, its slice bounds the wait. */
+static __always_inline bool comes_free_soon(s32 cpu, u64 now)
+{
+	const struct cpu_ctx *c = cpu_ctx_of(cpu);
+	s64 left = vtime_diff(c->expected_end, now);
+
+	return c->tier != TIER_BATCH && c->tier < NR_TIERS && left >= 0 && left <= SOON_NS;
+}
+
+/* Whether to wait for the CPU that the task's cache is warm on rather than take an idle one far away. */
 static __always_inline bool should_wait_near(const struct task_struct *p, const struct task_ctx *t,
 					     s32 prev_cpu, u64 now)
 {
-	const struct cpu_ctx *c = cpu_ctx_of(prev_cpu);
-	s64 left = vtime_diff(c->expected_end, now);
-
-	if (closeness_of(p, t) != CLOSE_STRONG || !is_in_domain(prev_cpu))
-		return false;
-	if (c->tier == TIER_BATCH || c->tier >= NR_TIERS || left < 0 || left > STRONG_WAIT_NS)
+	if (closeness_of(p, t) != CLOSE_STRONG || !is_in_domain(prev_cpu) ||
+	    !comes_free_soon(prev_cpu, now))
 		return false;
 	return !nr_queued(cpu_queue(prev_cpu, QUEUE_INTERACTIVE)) && !has_idle_near(prev_cpu) &&
 	       bpf_cpumask_test_cpu(prev_cpu, p->cpus_ptr);
+}
+
+/*
+ * A wake-up may, unless it is one of a crowd. So may a program that is being launched: somebody waits for most of
+ * them, and for the many of a fork storm nobody does.
+ */
+static __always_inline bool may_interrupt(const struct task_struct *p, const struct task_ctx *t,
+					  s32 prev_cpu, u64 wake_flags, u64 now)
+{
+	if (wake_flags & SCX_WAKE_FORK)
+		return !is_burst(now);
+	return wake_flags & SCX_WAKE_TTWU &&
+	       !is_crowded_out(p, t, node_queue(prev_cpu, QUEUE_INTERACTIVE));
 }
 
 static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t, s32 prev_cpu,
@@ -170,6 +211,11 @@ static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t,
 	/* The kernel takes the word of any waker; ours counts only if the CPU really comes free. */
 	if (!waker_hands_over(p, wake_flags, this_cpu) || !is_in_domain(this_cpu))
 		wake_flags &= ~(u64)SCX_WAKE_SYNC;
+	/* It is out of the way before an idle CPU is awake, and the two share a cache. */
+	if (wake_flags & SCX_WAKE_SYNC && comes_free_soon(this_cpu, now)) {
+		queue_for_cpu(p, t, this_cpu, now);
+		return this_cpu;
+	}
 	if (should_wait_near(p, t, prev_cpu, now)) {
 		queue_for_cpu(p, t, prev_cpu, now);
 		count(CNT_STRONG_WAITS);
@@ -186,11 +232,13 @@ static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t,
 	}
 	/* Only here, in the waker's context, and only now that it matters. */
 	t->is_external = is_in_interrupt();
-	if (!(wake_flags & SCX_WAKE_TTWU) ||
-	    is_crowded_out(p, t, node_queue(prev_cpu, QUEUE_INTERACTIVE)))
+	if (!may_interrupt(p, t, prev_cpu, wake_flags, now))
 		return prev_cpu;
-	victim = pick_victim(p, t, prev_cpu, now);
-	if (victim < 0)
+	victim = this_cpu;
+	if (!is_victim_here(p, t, prev_cpu, this_cpu, now))
+		victim = pick_victim(p, t, prev_cpu, now);
+	if (victim < 0 || (wake_flags & SCX_WAKE_FORK &&
+			   time_delta(now, cpu_ctx_of(victim)->started_ns) < LAUNCH_AFTER_NS))
 		return prev_cpu;
 	claim_victim(victim);
 	place_local(p, t, victim, SCX_ENQ_PREEMPT);

@@ -8,7 +8,8 @@
  *
  * A queue's id is also its index into queues[]. Its clock is its own: a CPU crowded with pinned
  * tasks advances slower than the node, and comparing virtual times across the two would starve one
- * side. A task that changes queue keeps its distance to the clock.
+ * side. A task that changes queue keeps its distance to the clock. Interactive work has such a distance among
+ * batch work as well: it decides when the task becomes batch, since that to a clock it moved alone says nothing.
  */
 #ifndef __PANDEMONIUM_QUEUES_BPF_H
 #define __PANDEMONIUM_QUEUES_BPF_H
@@ -41,7 +42,7 @@ static __always_inline u32 node_queue(s32 cpu, enum queue_kind kind)
 
 static __always_inline struct queue_state *queue_state_of(u32 queue)
 {
-	return &queues[queue < NR_QUEUES ? queue : 0];
+	return &queues[queue & (NR_QUEUES - 1)];
 }
 
 /*
@@ -79,23 +80,67 @@ static __always_inline bool waits_longer(u32 queue, u64 now, u64 thresh_ns)
 	return queue_wait_ns(queue, now) > thresh_ns;
 }
 
-/* Moves the first task that this CPU may run to its local queue. */
-static __always_inline bool queue_take(u32 queue, u64 now)
+VERIFIED_ONCE bool queue_take_head(u32 queue, u64 now)
 {
-	if (!nr_queued(queue) || !scx_bpf_dsq_move_to_local(queue, SCX_ENQ_IMMED))
+	if (!scx_bpf_dsq_move_to_local(queue, SCX_ENQ_IMMED))
 		return false;
 	queue_state_of(queue)->served_ns = now;
 	return true;
 }
 
+/* Moves the first task that this CPU may run to its local queue. */
+static __always_inline bool queue_take(u32 queue, u64 now)
+{
+	return nr_queued(queue) && queue_take_head(queue, now);
+}
+
+/* What the task has had of the time that batch work shares, if that is less than what it had since it slept. */
+static __always_inline u64 vtime_as_batch(const struct task_ctx *t, u32 queue)
+{
+	u64 clock = queue_state_of(queue)->clock;
+	s64 had = vtime_diff(t->batch_vtime, queue_state_of(t->batch_queue)->clock);
+
+	return clock + (had < (s64)t->awake_run_ns ? had : (s64)t->awake_run_ns);
+}
+
+VERIFIED_ONCE int change_queue(struct task_ctx *t, u32 queue)
+{
+	u32 old;
+
+	if (!t)
+		return 0;
+	old = t->queue;
+	if (queue & ~old & QUEUE_BATCH) {
+		t->vtime = vtime_as_batch(t, queue);
+		t->is_owed = t->tier == TIER_BATCH;
+	} else {
+		if (old & ~queue & QUEUE_BATCH) {
+			t->batch_vtime = t->vtime;
+			t->batch_queue = old;
+			t->is_owed = false;
+		}
+		t->vtime += queue_state_of(queue)->clock - queue_state_of(old)->clock;
+	}
+	t->queue = queue;
+	return 0;
+}
+
 static __always_inline void rebase_vtime(struct task_ctx *t, u32 queue)
 {
-	u32 old = t->queue;
+	if (t->queue != queue)
+		change_queue(t, queue);
+}
 
-	if (old == queue)
+/* As much as others may be behind it: what it had while nobody else wanted it, it owes nobody. */
+static __always_inline void forgive_batch_vtime(struct task_ctx *t)
+{
+	u64 most;
+
+	if (t->queue & QUEUE_BATCH)
 		return;
-	t->vtime += queue_state_of(queue)->clock - queue_state_of(old)->clock;
-	t->queue = queue;
+	most = queue_state_of(t->batch_queue)->clock + limits.vtime_ceiling_ns;
+	if (vtime_diff(t->batch_vtime, most) > 0)
+		t->batch_vtime = most;
 }
 
 /*
@@ -128,7 +173,7 @@ static __always_inline bool cannot_migrate(const struct task_struct *p)
  * A task that may not run on every CPU that is online. The count of allowed CPUs tells the usual
  * cases; in between, offline CPUs may be among the allowed ones.
  */
-static __always_inline bool is_restricted(const struct task_struct *p)
+VERIFIED_ONCE bool is_restricted(const struct task_struct *p __arg_trusted)
 {
 	const struct cpumask *online;
 	bool restricted;
@@ -183,13 +228,15 @@ static __always_inline bool queue_steal(u32 queue, u64 now)
 	return queue_state_of(queue)->stealable > 0 && queue_take(queue, now);
 }
 
+/* What has not slept yet: a program that is being launched, or one of very many that were forked at once. */
+static __always_inline bool is_new(const struct task_ctx *t)
+{
+	return t->tier == TIER_INTERACTIVE && t->age < AGE_CLASSIFIED && !t->wakes;
+}
+
 static __always_inline enum queue_kind queue_kind_of(const struct task_ctx *t)
 {
-	if (t->tier == TIER_BATCH)
-		return QUEUE_BATCH;
-	if (t->tier == TIER_INTERACTIVE && t->age < AGE_CLASSIFIED)
-		return QUEUE_BATCH;
-	return QUEUE_INTERACTIVE;
+	return t->tier == TIER_BATCH || is_new(t) ? QUEUE_BATCH : QUEUE_INTERACTIVE;
 }
 
 /*
@@ -211,9 +258,15 @@ static __always_inline bool is_crowded_out(const struct task_struct *p, const st
 /* Sleeping buys interactive work some credit and batch work little; nobody falls far behind. */
 static __always_inline void clamp_vtime(struct task_ctx *t)
 {
-	u64 credit = t->queue & QUEUE_BATCH ? BATCH_CREDIT_NS : CREDIT_UNIT_NS * CREDIT_UNITS_MAX;
+	u64 clock = queue_state_of(t->queue)->clock;
+	u64 credit = CREDIT_UNIT_NS * CREDIT_UNITS_MAX;
 
-	t->vtime = vtime_clamp(t->vtime, queue_state_of(t->queue)->clock, credit, VTIME_SPAN_NS);
+	if (t->queue & QUEUE_BATCH) {
+		/* Distances to the clock stay as they are while all share alike: nobody is owed for ever. */
+		t->is_owed &= t->awake_run_ns < BATCH_CREDIT_NS;
+		credit = t->is_owed ? OWED_CREDIT_NS : BATCH_CREDIT_NS;
+	}
+	t->vtime = vtime_clamp(t->vtime, clock, credit, VTIME_SPAN_NS);
 }
 
 /* From now on the task counts as queued; queue_insert_entered() has to follow, or leave_queue(). */
@@ -262,9 +315,10 @@ static __always_inline void advance_clock_by_service(const struct task_ctx *t, u
 						     u64 ran_ns)
 {
 	struct queue_state *q = queue_state_of(t->queue);
-	u32 sharers = nr_queued(t->queue) + nr_online;
+	s32 running = q->running;
+	u32 sharers = nr_queued(t->queue) + (running > 0 ? running : 1);
 
-	q->clock += (delta < ran_ns ? delta : ran_ns) / (sharers ? sharers : 1);
+	q->clock += (delta < ran_ns ? delta : ran_ns) / sharers;
 }
 
 #endif /* __PANDEMONIUM_QUEUES_BPF_H */

@@ -13,8 +13,10 @@
 #define TASK_WAIT_MAX_NS (300 * NSEC_PER_MSEC_)
 /* One that is to run only when nobody else wants to. */
 #define IDLE_WAIT_MAX_NS (2000 * NSEC_PER_MSEC_)
-#define SCAN_DEPTH	 64
-#define SCAN_PERIOD_NS	 (50 * NSEC_PER_MSEC_)
+/* Batch work of which nothing runs goes first after this. */
+#define BATCH_STALL_MAX_NS (6 * NSEC_PER_MSEC_)
+#define SCAN_DEPTH	   64
+#define SCAN_PERIOD_NS	   (50 * NSEC_PER_MSEC_)
 /* While a scan finds starved tasks, the next one comes sooner. */
 #define SCAN_AGAIN_NS (4 * NSEC_PER_MSEC_)
 
@@ -42,14 +44,43 @@ static __always_inline void charge_run(struct task_struct *p, struct task_ctx *t
 	t->started_ns = now;
 	t->awake_run_ns += ran;
 	t->vtime += delta;
+	t->batch_vtime += delta;
 	if (t->queue & QUEUE_BATCH) {
 		advance_clock_by_service(t, delta, ran);
 		note_batch_run(c, ran);
 	}
 }
 
+/* A batch queue is being served as long as some CPU runs what came from it. */
+static __always_inline void begin_batch_run(struct cpu_ctx *c, u32 queue)
+{
+	c->batch_queue = queue;
+	__sync_fetch_and_add(&queue_state_of(queue)->running, 1);
+}
+
+static __always_inline void end_batch_run(struct cpu_ctx *c)
+{
+	if (!c->batch_queue)
+		return;
+	__sync_fetch_and_add(&queue_state_of(c->batch_queue)->running, -1);
+	c->batch_queue = 0;
+}
+
+/* What runs is batch work from here on, and goes on as long as others of it have had more. */
+static __always_inline void run_as_batch(struct task_struct *p, struct task_ctx *t,
+					 struct cpu_ctx *c, u64 now)
+{
+	c->tier = TIER_BATCH;
+	if (t->queue & QUEUE_BATCH)
+		return;
+	charge_run(p, t, c, now);
+	rebase_vtime(t, t->queue + QUEUE_BATCH);
+	clamp_vtime(t);
+	begin_batch_run(c, t->queue);
+}
+
 /* Step 6. Batch work of the node and of this CPU alone take turns, so neither starves the other. */
-static __always_inline bool take_batch(s32 cpu, u64 now)
+VERIFIED_ONCE bool take_batch(s32 cpu, u64 now)
 {
 	struct cpu_ctx *c = cpu_ctx_of(cpu);
 	u32 own = cpu_queue(cpu, QUEUE_BATCH);
@@ -67,14 +98,29 @@ static __always_inline bool take_batch(s32 cpu, u64 now)
 	return false;
 }
 
+static __always_inline bool is_stalled(u32 queue, u64 now, u64 thresh_ns)
+{
+	return queue_state_of(queue)->running <= 0 && waits_longer(queue, now, thresh_ns);
+}
+
 /* Takes from the batch queue that waited longest, if that is longer than the threshold. */
-static __always_inline bool take_waiting_batch(s32 cpu, u64 now, u64 thresh_ns)
+VERIFIED_ONCE bool take_waiting_batch(s32 cpu, u64 now, u64 thresh_ns)
 {
 	u32 own = cpu_queue(cpu, QUEUE_BATCH);
 	u32 node = node_queue(cpu, QUEUE_BATCH);
 	u32 longest = queue_wait_ns(own, now) > queue_wait_ns(node, now) ? own : node;
 
 	return waits_longer(longest, now, thresh_ns) && queue_take(longest, now);
+}
+
+/* Takes from the batch queue of which nothing has been running for longer than the threshold. */
+static __always_inline bool take_stalled_batch(s32 cpu, u64 now, u64 thresh_ns)
+{
+	u32 own = cpu_queue(cpu, QUEUE_BATCH);
+	u32 node = node_queue(cpu, QUEUE_BATCH);
+
+	return (is_stalled(own, now, thresh_ns) && queue_take(own, now)) ||
+	       (is_stalled(node, now, thresh_ns) && queue_take(node, now));
 }
 
 /* One node per call: all its CPUs may be offline or held by a higher class. */
@@ -97,7 +143,7 @@ static __always_inline bool help_node(struct cpu_ctx *c, u64 now)
  * One other CPU per call: if its own queues are not being served, because a higher class holds it,
  * take what may run here.
  */
-static __always_inline bool help_neighbour(s32 cpu, u64 now)
+VERIFIED_ONCE bool help_neighbour(s32 cpu, u64 now)
 {
 	struct cpu_ctx *c = cpu_ctx_of(cpu);
 	u32 other = c->help_cursor + 1;
@@ -135,13 +181,13 @@ static __always_inline bool is_starved(const struct task_struct *p, const struct
 
 /*
  * Moves the first task near one end of @queue that has waited beyond the bound. The overtaken ones
- * are behind the favoured ones near the head, or at the tail if there are many.
+ * are behind the favoured ones near the head, or at the tail if there are many. @depth is an argument so that
+ * the verifier does not know it: it would look at every turn of the loop.
  */
-static __noinline bool take_starved_task(u32 queue, s32 cpu, u64 now)
+VERIFIED_ONCE bool take_starved_task(u32 queue, s32 cpu, u64 now, u32 depth)
 {
 	struct queue_state *q = queue_state_of(queue);
 	struct task_struct *p;
-	u32 looked = 0;
 	bool found = false;
 
 	if (time_before(now, q->scan_after) || !nr_queued(queue))
@@ -150,7 +196,7 @@ static __noinline bool take_starved_task(u32 queue, s32 cpu, u64 now)
 	bpf_for_each(scx_dsq, p, queue, q->scans++ & 1 ? SCX_DSQ_ITER_REV : 0) {
 		struct task_ctx *t;
 
-		if (++looked > SCAN_DEPTH)
+		if (!depth--)
 			break;
 		t = task_ctx_of(p);
 		if (!t || !is_starved(p, t, now) || !may_run_here(p, cpu))
@@ -170,13 +216,20 @@ static __noinline bool take_starved_task(u32 queue, s32 cpu, u64 now)
 
 static __always_inline bool rescue_overtaken(s32 cpu, u64 now)
 {
-	if (!take_starved_task(cpu_queue(cpu, QUEUE_INTERACTIVE), cpu, now) &&
-	    !take_starved_task(cpu_queue(cpu, QUEUE_BATCH), cpu, now) &&
-	    !take_starved_task(node_queue(cpu, QUEUE_INTERACTIVE), cpu, now) &&
-	    !take_starved_task(node_queue(cpu, QUEUE_BATCH), cpu, now))
+	if (!take_starved_task(cpu_queue(cpu, QUEUE_INTERACTIVE), cpu, now, SCAN_DEPTH) &&
+	    !take_starved_task(cpu_queue(cpu, QUEUE_BATCH), cpu, now, SCAN_DEPTH) &&
+	    !take_starved_task(node_queue(cpu, QUEUE_INTERACTIVE), cpu, now, SCAN_DEPTH) &&
+	    !take_starved_task(node_queue(cpu, QUEUE_BATCH), cpu, now, SCAN_DEPTH))
 		return false;
 	count(CNT_STARVATION_RESCUES);
 	return true;
+}
+
+/* Whatever else there is to do, some batch work runs again after this time. */
+static __always_inline u64 batch_stall_max_ns(void)
+{
+	return limits.overflow_rescue_ns < BATCH_STALL_MAX_NS ? limits.overflow_rescue_ns :
+								BATCH_STALL_MAX_NS;
 }
 
 /*
@@ -194,19 +247,36 @@ static __always_inline bool rescue_overflow(s32 cpu, u64 now)
 		count(CNT_OVERFLOW_RESCUES);
 		return true;
 	}
-	if (cpu_ctx_of(cpu)->since_batch &&
-	    take_waiting_batch(cpu, now, limits.overflow_rescue_ns)) {
+	if (cpu_ctx_of(cpu)->since_batch && take_stalled_batch(cpu, now, batch_stall_max_ns())) {
 		count(CNT_OVERFLOW_RESCUES);
 		return true;
 	}
 	return help_neighbour(cpu, now);
 }
 
+/* Many tasks of batch work wait and hardly any runs, because what is not batch work takes all CPUs. */
+static __always_inline bool is_batch_squeezed(s32 cpu)
+{
+	u32 batch = node_queue(cpu, QUEUE_BATCH);
+	s32 running = queue_state_of(batch)->running;
+
+	return has_room_in_fair_share(nr_queued(batch),
+				      nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)),
+				      running > 0 ? running : 0, nr_online);
+}
+
+/* What is not batch work has had its runs here for now. */
+static __always_inline bool is_batch_due(s32 cpu, u64 now)
+{
+	u32 runs = cpu_ctx_of(cpu)->since_batch;
+
+	return runs && (runs >= deficit_budget(cpu, now) || is_batch_squeezed(cpu));
+}
+
 /* Step 2. Deficit round robin: after so many runs of other tiers, one of batch before those that wait. */
 static __always_inline bool force_batch(s32 cpu, u64 now)
 {
-	if (cpu_ctx_of(cpu)->since_batch < deficit_budget(cpu, now) || !interactive_waits(cpu) ||
-	    !take_batch(cpu, now))
+	if (!is_batch_due(cpu, now) || !interactive_waits(cpu) || !take_batch(cpu, now))
 		return false;
 	count(CNT_DEFICIT_FORCED);
 	return true;

@@ -25,7 +25,7 @@ static __always_inline u64 task_slice(struct task_struct *p, const struct task_c
 {
 	if (!cpu_ctx_of(cpu)->online)
 		return SLICE_ENDLESS;
-	if (t->tier == TIER_BATCH)
+	if (t->tier == TIER_BATCH || is_new(t))
 		return batch_slice(p, t, cpu);
 	return slice_of_sleeper(t->tier, t->avg_runtime_ns, sleeper_slice_max(cpu, now));
 }
@@ -43,11 +43,10 @@ static __always_inline bool batch_overdue(s32 cpu, u64 now)
 }
 
 /* Batch work yields to waiting interactive work, and to batch work that has waited too long. */
-static __always_inline bool tick_should_preempt(const struct task_ctx *t, s32 cpu, u64 now)
+static __always_inline bool tick_should_preempt(const struct task_ctx *t, s32 cpu, u64 on_cpu,
+						u64 now)
 {
-	u64 on_cpu = time_delta(now, t->started_ns);
-
-	if (t->tier != TIER_BATCH || now < cpu_ctx_of(cpu)->protected_until)
+	if ((t->tier != TIER_BATCH && !is_new(t)) || now < cpu_ctx_of(cpu)->protected_until)
 		return false;
 	if (on_cpu > preempt_thresh(now) && interactive_waits(cpu))
 		return true;

@@ -176,6 +176,12 @@ void host_predict(const char *comm, u32 tier, u32 wakeup_freq, u32 csw_rate, u64
 					  .tier = tier };
 }
 
+/* Somebody decided that tasks of the predicted name are of its tier. */
+void host_pin(bool pinned)
+{
+	prediction.pinned = pinned;
+}
+
 /* For tests: what the daemon reads */
 
 u64 host_counter(u32 what)

@@ -23,6 +23,11 @@ u64 host_abs_diff(u64 a, u64 b)
 	return abs_diff(a, b);
 }
 
+bool host_has_room_in_fair_share(u64 batch, u64 interactive, u64 running, u64 nr_cpus)
+{
+	return has_room_in_fair_share(batch, interactive, running, nr_cpus);
+}
+
 u32 host_rate_per_window(u64 events, u64 interval_ns, u32 cap)
 {
 	return rate_per_window(events, interval_ns, cap);

@@ -65,6 +65,14 @@ unsafe extern "C" {
     #[link_name = "host_cusum_step"]
     safe fn host_cusum_step(cusum: &mut Cusum, interval_ns: u64) -> bool;
 
+    /// Whether batch work may run on one more CPU.
+    #[link_name = "host_has_room_in_fair_share"]
+    pub safe fn has_room_in_fair_share(
+        batch: u64,
+        interactive: u64,
+        running: u64,
+        nr_cpus: u64,
+    ) -> bool;
     /// Score from which a task is interactive, given the average score.
     #[link_name = "host_moving_threshold"]
     pub safe fn moving_threshold(average: u64, low: u64, high: u64) -> u64;

@@ -43,6 +43,7 @@ unsafe extern "C" {
     safe fn host_set_domain(llc: u32, words: &[u64; 2]);
     safe fn host_add_pattern(text: &[u8; 16], mask: &[u8; 16]);
     safe fn host_set_drains(drains: bool);
+    safe fn host_pin(pinned: bool);
     safe fn host_set_cpu(cpu: u32, node: u32, l2: u32, llc: u16, bit: u16, l2_mask: u64);
     safe fn host_set_llc(
         llc: u32,
@@ -201,12 +202,24 @@ pub struct Observation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Task(u32);
 
-/// A task that runs for `run_ns` and then sleeps for `sleep_ns`, again and again.
+/// A task that runs for `run_ns` and then sleeps for `sleep_ns`, again and again; with `is_periodic` until the
+/// next multiple of `sleep_ns`.
 #[derive(Clone, Copy, Debug)]
 struct Habit {
     run_ns: u64,
     sleep_ns: u64,
+    is_periodic: bool,
     left_ns: u64,
+}
+
+impl Habit {
+    fn wakes_at(&self, now_ns: u64) -> u64 {
+        if self.is_periodic {
+            (now_ns / self.sleep_ns + 1) * self.sleep_ns
+        } else {
+            now_ns + self.sleep_ns
+        }
+    }
 }
 
 /// The machine with the scheduler loaded; there is one at a time.
@@ -339,6 +352,12 @@ impl Machine {
         unsafe { host_predict(comm.as_ptr(), tier, freq, csw, avg_runtime_ns) }
     }
 
+    /// The tier of tasks of this name is decided, until that is taken back.
+    pub fn pin(&mut self, comm: &str, tier: u32, is_pinned: bool) {
+        self.predict(comm, tier, 20, 0, 100_000);
+        host_pin(is_pinned);
+    }
+
     /// A new task, not yet known to the scheduler.
     pub fn task(&mut self, comm: &str) -> Task {
         let comm = text(comm);
@@ -427,15 +446,24 @@ impl Machine {
     /// From now on, within [`Machine::run_for`], the task runs and sleeps for so long in turn; with
     /// `sleep_ns` 0 it never sleeps.
     pub fn set_habit(&mut self, task: Task, run_ns: u64, sleep_ns: u64) {
-        let left_ns = run_ns;
-        self.habits.insert(
-            task,
-            Habit {
-                run_ns,
-                sleep_ns,
-                left_ns,
-            },
-        );
+        let habit = Habit {
+            run_ns,
+            sleep_ns,
+            is_periodic: false,
+            left_ns: run_ns,
+        };
+        self.habits.insert(task, habit);
+    }
+
+    /// The same, and the task wakes at multiples of `period_ns`; one that it is too late for is left out.
+    pub fn set_period(&mut self, task: Task, run_ns: u64, period_ns: u64) {
+        let habit = Habit {
+            run_ns,
+            sleep_ns: period_ns,
+            is_periodic: true,
+            left_ns: run_ns,
+        };
+        self.habits.insert(task, habit);
     }
 
     /// The task, asleep, becomes one of the scheduler's; it ran on `cpu` last.
@@ -671,8 +699,8 @@ impl Machine {
                 && habit.left_ns == 0
             {
                 habit.left_ns = habit.run_ns;
-                self.wakes
-                    .push(Reverse((kernel_now() + habit.sleep_ns, task)));
+                let at = habit.wakes_at(kernel_now());
+                self.wakes.push(Reverse((at, task)));
                 self.sleep(cpu);
             }
         }

@@ -159,12 +159,15 @@ fn a_new_task_is_interactive_until_its_third_wake_up() {
 }
 
 #[test]
-fn a_new_task_is_taken_for_one_that_runs_for_100_us() {
+fn a_new_task_is_taken_for_one_that_runs_for_100_us_and_may_run_as_batch_work_until_it_sleeps() {
     let mut m = Machine::with_cpus(1);
     let task = m.task("new");
     m.fork(task, 0);
     let view = m.view(task);
-    assert_eq!((view.avg_runtime_ns, view.slice_ns), (100 * US, 200 * US));
+    assert_eq!((view.avg_runtime_ns, view.slice_ns), (100 * US, 20 * MS));
+    m.sleep(0);
+    m.interrupt(task, 0);
+    assert!(m.view(task).slice_ns < MS);
 }
 
 #[test]
@@ -183,6 +186,27 @@ fn running_on_beyond_the_threshold_makes_batch_at_the_tick() {
             let seen = (tier(&m, task), m.tier_on(0));
             assert_eq!(seen, (BATCH, BATCH), "{thresh_ns}");
         }
+    }
+}
+
+#[test]
+fn twice_what_a_task_usually_needs_up_to_8_ms_does_not_make_it_batch() {
+    for (usual_ns, enough_ns) in [
+        (MS, 2_500 * US),
+        (2 * MS, 4 * MS),
+        (4 * MS, 8 * MS),
+        (7 * MS, 8 * MS),
+    ] {
+        let mut m = Machine::with_cpus(1);
+        let task = new_task(&mut m, "frames");
+        m.set_history(task, 12, 12, usual_ns);
+        m.interrupt(task, 0);
+        m.advance(enough_ns);
+        m.tick(0);
+        assert_ne!(tier(&m, task), BATCH, "{usual_ns}");
+        m.advance(1);
+        m.tick(0);
+        assert_eq!(tier(&m, task), BATCH, "{usual_ns}");
     }
 }
 
@@ -383,6 +407,17 @@ fn a_compositor_runs_on_as_one_until_its_budget_is_spent() {
 }
 
 #[test]
+fn a_compositor_that_is_interrupted_just_when_its_budget_ends_has_spent_it() {
+    let mut m = Machine::with_cpus(1);
+    let task = compositor(&mut m);
+    m.interrupt(task, 0);
+    m.advance(BUDGET_NS);
+    m.hold(0);
+    assert_eq!(tier(&m, task), BATCH);
+    assert_eq!(m.counter(Counter::BoostsSpent), 1);
+}
+
+#[test]
 fn half_of_the_time_is_earned_again() {
     for (slept_ns, expected) in [(1, BATCH), (2, LAT_CRITICAL)] {
         let mut m = Machine::with_cpus(1);
@@ -495,6 +530,95 @@ fn what_a_task_does_takes_over_from_what_was_known() {
     m.predict("known", BATCH, 1, 1, 2 * MS);
     let task = new_task(&mut m, "known");
     assert_eq!(tiers(&mut m, task, 5, MS / 10, 5 * MS)[4], LAT_CRITICAL);
+}
+
+#[test]
+fn a_pinned_task_is_of_its_tier_from_its_start_on_whatever_it_does() {
+    for (pinned, run_ns, sleep_ns) in [(BATCH, MS / 10, 5 * MS), (INTERACTIVE, MS, 200 * MS)] {
+        let mut m = Machine::with_cpus(1);
+        m.pin("decided", pinned, true);
+        let task = new_task(&mut m, "decided");
+        assert_eq!(tier(&m, task), pinned);
+        assert_eq!(tiers(&mut m, task, 100, run_ns, sleep_ns), [pinned; 100]);
+        drop(m);
+
+        let mut m = Machine::with_cpus(1);
+        let task = new_task(&mut m, "decided");
+        let seen = tiers(&mut m, task, 100, run_ns, sleep_ns);
+        assert_ne!(seen[99], pinned, "it does behave otherwise");
+    }
+}
+
+#[test]
+fn a_pin_reaches_a_running_task_at_its_next_look_and_is_taken_back_there() {
+    let mut m = Machine::with_cpus(1);
+    let task = new_task(&mut m, "decided");
+    let free = tiers(&mut m, task, 100, MS / 10, 5 * MS);
+    assert_eq!(free[99], LAT_CRITICAL);
+    m.pin("decided", BATCH, true);
+    // It is looked at when it wakes for the 128th and for the 192nd time.
+    let pinned = tiers(&mut m, task, 60, MS / 10, 5 * MS);
+    assert_eq!(
+        (pinned[26], pinned[27], pinned[59]),
+        (LAT_CRITICAL, BATCH, BATCH)
+    );
+    m.pin("decided", BATCH, false);
+    let freed = tiers(&mut m, task, 40, MS / 10, 5 * MS);
+    assert_eq!((freed[30], freed[31]), (BATCH, LAT_CRITICAL));
+}
+
+#[test]
+fn a_task_pinned_as_interactive_that_runs_on_is_batch_until_it_sleeps() {
+    let mut m = Machine::with_cpus(1);
+    m.pin("decided", INTERACTIVE, true);
+    let task = new_task(&mut m, "decided");
+    m.interrupt(task, 0);
+    m.advance(100 * MS);
+    m.tick(0);
+    assert_eq!(tier(&m, task), BATCH);
+    m.sleep(0);
+    m.advance(MS);
+    m.interrupt(task, 0);
+    assert_eq!(tier(&m, task), INTERACTIVE);
+}
+
+#[test]
+fn a_task_pinned_as_latency_critical_has_the_budget_of_a_compositor() {
+    for (run_ns, always) in [(7 * MS, true), (10 * MS, false)] {
+        let mut m = Machine::with_cpus(1);
+        m.pin("decided", LAT_CRITICAL, true);
+        let task = new_task(&mut m, "decided");
+        let seen = tiers(&mut m, task, 100, run_ns, 16 * MS - run_ns);
+        assert_eq!(seen[1..].iter().all(|tier| *tier == LAT_CRITICAL), always);
+    }
+    let mut m = Machine::with_cpus(1);
+    m.pin("decided", LAT_CRITICAL, true);
+    let task = new_task(&mut m, "decided");
+    tiers(&mut m, task, 3, MS, MS);
+    m.interrupt(task, 0);
+    m.advance(100 * MS);
+    m.tick(0);
+    assert_eq!(tier(&m, task), BATCH, "a hog");
+}
+
+#[test]
+fn a_pin_comes_before_the_names_of_compositors() {
+    let mut m = Machine::with_cpus(1);
+    m.pin("kwin_wayland", BATCH, true);
+    let task = compositor(&mut m);
+    assert_eq!(tiers(&mut m, task, 20, MS, 10 * MS), [BATCH; 20]);
+}
+
+#[test]
+fn the_idle_class_is_batch_whatever_was_decided() {
+    let mut m = Machine::with_cpus(1);
+    m.pin("decided", INTERACTIVE, true);
+    let task = m.task("decided");
+    m.set_policy(task, SCHED_IDLE);
+    m.fork(task, 0);
+    m.advance(MS);
+    m.sleep(0);
+    assert_eq!(tiers(&mut m, task, 20, MS, 10 * MS), [BATCH; 20]);
 }
 
 /// A task that wakes every 20 ms: its score is 25.

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use pandemonium_bpf_host::machine::{BATCH, Counter, INTERACTIVE, Kind, Machine, Task};
-use pandemonium_bpf_host::scenes::{held, order, two_nodes, with_knobs};
+use pandemonium_bpf_host::scenes::{self, held, order, two_nodes, with_knobs};
 use pandemonium_policy::Limits;
 
 const MS: u64 = 1_000_000;
@@ -80,6 +80,61 @@ fn batch_that_aged_comes_first_only_after_other_work_had_the_cpu() {
 }
 
 #[test]
+fn batch_that_aged_waits_for_its_turn_while_another_cpu_runs_batch() {
+    for (other, aged_first) in [(INTERACTIVE, true), (BATCH, false)] {
+        let mut m = held(3);
+        m.unhold(2);
+        scenes::running(&mut m, other, 2);
+        let aged = scenes::waiting(&mut m, BATCH);
+        m.advance(Limits::for_cpus(3).overflow_rescue_ns + 1);
+        let others = [(); 2].map(|()| waiting_own(&mut m, INTERACTIVE));
+        let expected = if aged_first {
+            [others[0], aged, others[1]]
+        } else {
+            [others[0], others[1], aged]
+        };
+        assert_eq!(order(&mut m), expected);
+        assert_eq!(
+            m.counter(Counter::OverflowRescues),
+            u64::from(aged_first),
+            "{other}"
+        );
+    }
+}
+
+#[test]
+fn what_runs_counts_as_batch_only_as_long_as_it_runs() {
+    let mut m = held(3);
+    m.unhold(2);
+    for _ in 0..3 {
+        scenes::running(&mut m, BATCH, 2);
+        m.sleep(2);
+    }
+    m.hold(2);
+    let aged = scenes::waiting(&mut m, BATCH);
+    m.advance(Limits::for_cpus(3).overflow_rescue_ns + 1);
+    let others = [(); 2].map(|()| waiting_own(&mut m, INTERACTIVE));
+    assert_eq!(order(&mut m), [others[0], aged, others[1]]);
+}
+
+#[test]
+fn a_sleeper_whose_slice_is_over_stops_for_others_like_it_but_not_for_batch() {
+    for (other, goes_on) in [(BATCH, true), (INTERACTIVE, false)] {
+        let mut m = Machine::with_cpus(2);
+        m.hold(1);
+        let task = m.task("frames");
+        m.enter(task, 0);
+        m.set_history(task, 8, 8, 4 * MS);
+        m.interrupt(task, 0);
+        let waits = waiting_node(&mut m, other);
+        m.advance(2 * MS);
+        m.tick(0);
+        let expected = if goes_on { task } else { waits };
+        assert_eq!(m.running(0), Some(expected), "{other}");
+    }
+}
+
+#[test]
 fn so_many_runs_of_other_work_force_one_of_batch() {
     let budget = Limits::for_cpus(2).deficit_budget as usize;
     let mut m = held(2);
@@ -91,6 +146,28 @@ fn so_many_runs_of_other_work_force_one_of_batch() {
     assert_eq!(ran[..budget], others[..budget]);
     assert_eq!(ran[budget..], [batch, others[budget], others[budget + 1]]);
     assert_eq!(m.counter(Counter::DeficitForced), 1);
+}
+
+#[test]
+fn many_tasks_of_batch_of_which_hardly_any_runs_are_forced_after_one_run_of_other_work() {
+    let budget = Limits::for_cpus(3).deficit_budget as usize;
+    for (batch, runs_elsewhere, forced_after) in
+        [(2, false, budget), (8, false, 1), (8, true, budget)]
+    {
+        let mut m = held(3);
+        let batch: Vec<Task> = (0..batch).map(|_| scenes::waiting(&mut m, BATCH)).collect();
+        for _ in 0..budget + 2 {
+            scenes::waiting(&mut m, INTERACTIVE);
+        }
+        if runs_elsewhere {
+            m.unhold(2);
+            m.exit(2);
+            assert!(batch.contains(&m.running(2).unwrap()));
+        }
+        let ran = order(&mut m);
+        let first = ran.iter().position(|task| batch.contains(task)).unwrap();
+        assert_eq!(first, forced_after, "{} {runs_elsewhere}", batch.len());
+    }
 }
 
 #[test]
@@ -127,10 +204,10 @@ fn batch_takes_its_turn_unforced_when_nobody_else_waits() {
 #[test]
 fn a_short_run_of_batch_is_not_yet_its_turn_and_a_long_one_is() {
     let budget = Limits::for_cpus(2).deficit_budget as usize;
-    for (run_ns, batch_in_a_row) in [(MS / 10, 5), (MS / 2, 1)] {
+    for (run_ns, batch_in_a_row) in [(MS / 4, 2), (MS / 2, 1)] {
         let mut m = held(2);
-        let batch: Vec<Task> = (0..6).map(|_| waiting_node(&mut m, BATCH)).collect();
-        let others: Vec<Task> = (0..budget + 1)
+        let batch: Vec<Task> = (0..3).map(|_| waiting_node(&mut m, BATCH)).collect();
+        let others: Vec<Task> = (0..budget + 2)
             .map(|_| waiting_node(&mut m, INTERACTIVE))
             .collect();
         let ran = order_of_runs(&mut m, run_ns);

@@ -3,7 +3,7 @@
 #![allow(clippy::redundant_closure, clippy::unwrap_used, missing_docs)]
 
 use pandemonium_bpf_host as f;
-use pandemonium_policy::{Histogram, Knobs};
+use pandemonium_policy::{Histogram, Knobs, Profile, Tier};
 use proptest::prelude::*;
 
 const US: u64 = 1_000;
@@ -65,6 +65,20 @@ fn sleep_classes_end_at_1_10_and_100_ms() {
 fn tiers_begin_at_their_thresholds() {
     let tier = |score| f::tier_of_score(score, 32, 8);
     assert_eq!([0, 7, 8, 31, 32, 255].map(tier), [0, 0, 1, 1, 2, 2]);
+}
+
+#[test]
+fn batch_work_has_room_up_to_its_share_of_the_cpus() {
+    let cpus_for = |batch, interactive, nr_cpus| {
+        (0..nr_cpus)
+            .take_while(|running| f::has_room_in_fair_share(batch, interactive, *running, nr_cpus))
+            .count()
+    };
+    // One of 17 and another 8 that run has no right to a whole CPU of 8.
+    assert_eq!(cpus_for(1, 16, 8), 0);
+    assert_eq!(cpus_for(12, 12, 8), 3);
+    assert_eq!(cpus_for(100, 0, 8), 7);
+    assert_eq!(cpus_for(0, 0, 8), 0);
 }
 
 #[test]
@@ -232,6 +246,10 @@ proptest! {
     ) {
         let score = f::lat_cri_score(freq, csw, avg, dev);
         prop_assert!(score <= 255);
+        let mut profile = Profile::of_pin(&[b'x'; 16], Tier::Batch, 0);
+        (profile.wakeup_freq, profile.csw_rate) = (freq, csw);
+        (profile.avg_runtime_ns, profile.runtime_dev_ns) = (avg, dev);
+        prop_assert_eq!(profile.score(), score, "the policy agrees");
         prop_assert!(f::lat_cri_score(freq + by, csw, avg, dev) >= score);
         prop_assert!(f::lat_cri_score(freq, csw + by, avg, dev) >= score);
         prop_assert!(f::lat_cri_score(freq, csw, avg + longer, dev) <= score);
@@ -244,6 +262,10 @@ proptest! {
     ) {
         let score = f::lat_cri_score(freq, csw, avg, dev);
         prop_assert!(score <= 255);
+        let mut profile = Profile::of_pin(&[b'x'; 16], Tier::Batch, 0);
+        (profile.wakeup_freq, profile.csw_rate) = (freq, csw);
+        (profile.avg_runtime_ns, profile.runtime_dev_ns) = (avg, dev);
+        prop_assert_eq!(profile.score(), score, "the policy agrees");
         prop_assert!(f::tier_of_score(score, high, low) <= 2);
     }
 

@@ -241,6 +241,22 @@ fn start_burst(m: &mut Machine) {
 }
 
 #[test]
+fn in_a_burst_a_new_task_stops_nothing() {
+    for is_burst in [false, true] {
+        let mut m = Machine::with_cpus(2);
+        running(&mut m, BATCH, 0);
+        if is_burst {
+            start_burst(&mut m);
+        }
+        running(&mut m, BATCH, 1);
+        m.advance(5 * MS);
+        let new = m.task("new");
+        m.fork(new, 0);
+        assert_eq!(m.view(new).waits, is_burst);
+    }
+}
+
+#[test]
 fn so_many_wake_ups_in_a_window_are_a_burst() {
     let most = Limits::for_cpus(2).burst_wakeups;
     for (wakeups, window_ns, is_burst) in [

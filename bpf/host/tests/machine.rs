@@ -36,6 +36,138 @@ fn spawn(m: &mut Machine, cpu: u32, run_ns: u64, sleep_ns: u64) -> Task {
 }
 
 #[test]
+fn frames_are_in_time_beside_hogs_on_machines_of_every_size() {
+    const PERIOD_NS: u64 = 16 * MS;
+    for nr_cpus in [1, 2, 4, 8, 12] {
+        for work_ns in [2 * MS, 4 * MS, 5 * MS, 6 * MS, 7 * MS] {
+            // Whoever wants more than its share beside two hogs a CPU is promised nothing.
+            if work_ns * u64::from(2 * nr_cpus + 1) > PERIOD_NS * u64::from(nr_cpus) {
+                continue;
+            }
+            let mut m = Machine::with_cpus(nr_cpus);
+            for cpu in 0..nr_cpus {
+                spawn(&mut m, cpu, SEC, 0);
+                spawn(&mut m, cpu, SEC, 0);
+            }
+            let frames = m.task("frames");
+            m.fork(frames, 0);
+            m.set_period(frames, work_ns, PERIOD_NS);
+            m.run_for(50 * PERIOD_NS);
+            for frame in 0..200 {
+                let before_ns = m.view(frames).ran_ns;
+                m.run_for(PERIOD_NS);
+                let ran_ns = m.view(frames).ran_ns - before_ns;
+                assert_eq!(
+                    ran_ns, work_ns,
+                    "frame {frame} of {work_ns} at {nr_cpus} CPUs"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hog_among_sleepers_that_want_more_than_there_is_never_waits_for_more_than_8_ms() {
+    for nr_cpus in [2, 4, 8, 12] {
+        let mut m = Machine::with_cpus(nr_cpus);
+        for i in 0..u64::from(4 * nr_cpus) {
+            let sleep_ns = (500 + i * 397 % 1000) * US;
+            let sleeper = spawn(&mut m, 0, 30 * US, sleep_ns);
+            m.run_for(60 * US);
+            m.set_habit(sleeper, MS, sleep_ns);
+            m.run_for(60 * US);
+        }
+        let hog = spawn(&mut m, 0, SEC, 0);
+        m.run_for(2 * SEC);
+        let view = m.view(hog);
+        assert!(view.longest_wait_ns <= 8 * MS, "{nr_cpus} CPUs: {view:?}");
+        let fair_ns = 2 * SEC * u64::from(nr_cpus) / u64::from(4 * nr_cpus + 1);
+        assert!(view.ran_ns > fair_ns, "{nr_cpus} CPUs: {view:?}");
+    }
+}
+
+#[test]
+fn a_program_that_is_launched_beside_hogs_does_not_wait_for_its_turn_among_them() {
+    const NEED_NS: u64 = 7 * MS;
+    for nr_cpus in [1, 2, 4, 8, 12] {
+        let mut m = Machine::with_cpus(nr_cpus);
+        for cpu in 0..nr_cpus {
+            spawn(&mut m, cpu, SEC, 0);
+            spawn(&mut m, cpu, SEC, 0);
+        }
+        for launch in 0..10 {
+            m.run_for(93 * MS);
+            let program = spawn(&mut m, launch % nr_cpus, NEED_NS, 10 * SEC);
+            let mut took_ms = 0;
+            while m.view(program).ran_ns < NEED_NS {
+                m.run_for(MS);
+                took_ms += 1;
+            }
+            // Alone there is nobody to interrupt: the kernel does not ask for a CPU.
+            let most_ms = if nr_cpus == 1 { 20 } else { 8 };
+            assert!(
+                took_ms <= most_ms,
+                "launch {launch} took {took_ms} ms at {nr_cpus} CPUs"
+            );
+        }
+    }
+}
+
+/// `task` runs for `long_ns` this once, and how much of that it has had after as long and a millisecond.
+fn run_long(m: &mut Machine, task: Task, usual: (u64, u64), long_ns: u64) -> u64 {
+    while m.cpu_of(task).is_some() || m.view(task).waits {
+        m.run_for(100 * US);
+    }
+    let before_ns = m.view(task).ran_ns;
+    m.set_habit(task, long_ns, usual.1);
+    while m.view(task).ran_ns == before_ns {
+        m.run_for(100 * US);
+    }
+    m.run_for(long_ns + MS);
+    m.set_habit(task, usual.0, usual.1);
+    m.view(task).ran_ns - before_ns
+}
+
+#[test]
+fn a_task_that_runs_longer_than_usual_goes_on_while_it_has_had_less_than_its_share() {
+    const USUAL: (u64, u64) = (2 * MS, 20 * MS);
+    for nr_cpus in [2, 4, 8, 12] {
+        let mut m = Machine::with_cpus(nr_cpus);
+        for cpu in 0..nr_cpus {
+            spawn(&mut m, cpu, SEC, 0);
+            spawn(&mut m, cpu, SEC, 0);
+        }
+        let parent = spawn(&mut m, 0, USUAL.0, USUAL.1);
+        for round in 0..20 {
+            m.run_for(177 * MS);
+            let ran_ns = run_long(&mut m, parent, USUAL, 12 * MS);
+            assert!(
+                ran_ns >= 11 * MS,
+                "round {round} at {nr_cpus} CPUs: {ran_ns}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_a_task_had_while_nobody_else_wanted_it_is_not_held_against_it() {
+    const USUAL: (u64, u64) = (2 * MS, 20 * MS);
+    for nr_cpus in [2, 4, 8] {
+        let mut m = Machine::with_cpus(nr_cpus);
+        let task = spawn(&mut m, 0, 4 * MS, 4 * MS);
+        m.run_for(10 * SEC);
+        m.set_habit(task, USUAL.0, USUAL.1);
+        for cpu in 0..nr_cpus {
+            spawn(&mut m, cpu, SEC, 0);
+            spawn(&mut m, cpu, SEC, 0);
+        }
+        m.run_for(2 * SEC);
+        let ran_ns = run_long(&mut m, task, USUAL, 12 * MS);
+        assert!(ran_ns >= 11 * MS, "{nr_cpus} CPUs: {ran_ns}");
+    }
+}
+
+#[test]
 fn hogs_share_machines_of_every_size() {
     for (nr_cpus, seconds) in [
         (1, 4),
@@ -82,7 +214,8 @@ fn sleepers_run_soon_beside_hogs_on_machines_of_every_size() {
         for sleeper in sleepers {
             let view = m.view(sleeper);
             assert!(view.ran_ns > 3 * MS, "{nr_cpus}: {view:?}");
-            assert!(view.longest_wait_ns < 20 * MS, "{nr_cpus}: {view:?}");
+            // A batch slice when it is new, and the runs of others that are.
+            assert!(view.longest_wait_ns < 21 * MS, "{nr_cpus}: {view:?}");
         }
     }
 }

@@ -88,6 +88,41 @@ fn a_wake_up_takes_the_cpu_of_the_lowest_tier_that_has_run_longest() {
 }
 
 #[test]
+fn an_interrupt_takes_the_cpu_of_the_batch_work_that_it_has_stopped() {
+    for (by_interrupt, taken) in [(true, 1), (false, 0)] {
+        let mut m = Machine::with_cpus(2);
+        runner(&mut m, BATCH, 0);
+        m.advance(MS);
+        runner(&mut m, BATCH, 1);
+        let task = asleep(&mut m, INTERACTIVE, 0);
+        if by_interrupt {
+            m.interrupt(task, 1);
+        } else {
+            m.wake(task, 1);
+        }
+        assert_eq!(m.cpu_of(task), Some(taken), "{by_interrupt}");
+    }
+}
+
+#[test]
+fn an_interrupt_takes_no_cpu_of_another_node_nor_one_that_is_not_allowed() {
+    for (nr_cpus, allowed) in [(4, [0, 1, 2, 3].as_slice()), (2, &[0])] {
+        let mut m = if nr_cpus == 4 {
+            two_nodes()
+        } else {
+            Machine::with_cpus(2)
+        };
+        for cpu in 0..nr_cpus {
+            runner(&mut m, BATCH, cpu);
+        }
+        let task = asleep(&mut m, INTERACTIVE, 0);
+        m.bind(task, allowed);
+        m.interrupt(task, nr_cpus - 1);
+        assert_eq!(m.running(0), Some(task), "{nr_cpus}");
+    }
+}
+
+#[test]
 fn a_cpu_is_taken_from_lower_tiers_only() {
     for (running, waking, takes) in [
         (BATCH, INTERACTIVE, true),
@@ -120,8 +155,8 @@ fn two_wakers_never_take_the_same_victim() {
     let mut m = busy(2, BATCH);
     let [first, second] = [(); 2].map(|()| asleep(&mut m, INTERACTIVE, 0));
     m.set_interrupts(0, false);
-    m.interrupt(first, 1);
-    m.interrupt(second, 1);
+    m.wake(first, 1);
+    m.wake(second, 1);
     assert_eq!(m.running(1), Some(second));
     m.set_interrupts(0, true);
     assert_eq!(m.running(0), Some(first));
@@ -148,6 +183,25 @@ fn a_waker_about_to_sleep_hands_its_cpu_over() {
     assert_eq!(m.waiting_for(0, Kind::Interactive), 1);
     m.sleep(0);
     assert_eq!(m.running(0), Some(task));
+}
+
+#[test]
+fn only_a_waker_that_is_nearly_done_is_better_than_the_idle_cpu_of_the_cache() {
+    for (usual_ns, ran_ns, waits) in [
+        (20 * US, 10 * US, true),
+        (20 * US, 30 * US, false),
+        (MS, 10 * US, false),
+    ] {
+        let mut m = Machine::with_cpus(2);
+        let waker = asleep(&mut m, INTERACTIVE, 0);
+        m.set_history(waker, 10, 2, usual_ns);
+        m.interrupt(waker, 0);
+        m.advance(ran_ns);
+        let task = asleep(&mut m, INTERACTIVE, 1);
+        m.wake_sync(task, 0);
+        assert_eq!(m.waiting_for(0, Kind::Interactive) == 1, waits);
+        assert_eq!(m.running(1) == Some(task), !waits);
+    }
 }
 
 #[test]
@@ -240,6 +294,27 @@ fn batch_whose_slice_is_over_goes_back_to_the_queue_of_its_node() {
     for hog in hogs {
         assert_eq!(m.view(hog).tier, BATCH);
         assert!(m.view(hog).ran_ns > 300 * MS, "{:?}", m.view(hog));
+    }
+}
+
+#[test]
+fn a_new_task_stops_batch_work_that_has_run_for_4_ms() {
+    for (ran_ns, tier, starts) in [
+        (4 * MS - 1, BATCH, false),
+        (4 * MS, BATCH, true),
+        (4 * MS, INTERACTIVE, false),
+    ] {
+        let mut m = busy(2, tier);
+        m.advance(ran_ns);
+        let new = m.task("new");
+        m.fork(new, 0);
+        assert_eq!(m.view(new).waits, !starts, "{ran_ns} ns of {tier}");
+        let second = m.task("new");
+        m.fork(second, 0);
+        assert_eq!(m.view(second).waits, !starts, "the other CPU");
+        let third = m.task("new");
+        m.fork(third, 0);
+        assert!(m.view(third).waits, "both have just started new tasks");
     }
 }
 

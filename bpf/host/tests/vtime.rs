@@ -221,6 +221,18 @@ fn the_clock_of_a_batch_queue_moves_by_what_its_tasks_get_shared_by_all_of_them(
 }
 
 #[test]
+fn batch_work_that_nobody_else_wants_the_cpus_of_owes_nothing() {
+    for hogs in [1, 3] {
+        let mut m = Machine::with_cpus(4);
+        let hogs: Vec<Task> = (0..hogs).map(|cpu| running(&mut m, BATCH, cpu)).collect();
+        m.run_for(40 * MS);
+        for hog in hogs {
+            assert_eq!(lag(&m, hog), 0);
+        }
+    }
+}
+
+#[test]
 fn the_lag_scale_counts_from_the_next_wake_up_on() {
     let mut m = Machine::with_cpus(1);
     assert_eq!(lag_of_waking(&mut m, -FAR), -400 * MS as i64);

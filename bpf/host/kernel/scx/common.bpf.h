@@ -11,6 +11,7 @@
 #define __noinline	__attribute__((noinline))
 #define __weak		__attribute__((weak))
 #define __ksym
+#define __arg_trusted
 #define preserve_access_index unused
 #define SEC(name)
 #define barrier() __asm__ volatile("" ::: "memory")
