@@ -22,6 +22,10 @@ pub enum BusError {
     NotFound,
     /// The daemon is leaving, or too many requests are waiting.
     Busy,
+    /// The configuration files are wrong; what was in force stays.
+    InvalidConfig,
+    /// What should be kept cannot be written; nothing was done.
+    NotSaved,
     /// The caller is not allowed to.
     AccessDenied,
     /// The caller would be allowed to after a dialog, but did not allow one.
@@ -34,7 +38,7 @@ pub enum BusError {
 
 impl BusError {
     /// Every error the daemon replies with.
-    pub const ALL: [BusError; 11] = [
+    pub const ALL: [BusError; 13] = [
         BusError::LoadFailed,
         BusError::ForeignScheduler,
         BusError::NotSupported,
@@ -42,6 +46,8 @@ impl BusError {
         BusError::InvalidName,
         BusError::NotFound,
         BusError::Busy,
+        BusError::InvalidConfig,
+        BusError::NotSaved,
         BusError::AccessDenied,
         BusError::InteractiveAuthorizationRequired,
         BusError::InvalidArgs,
@@ -58,6 +64,8 @@ impl BusError {
             BusError::InvalidName => "org.pandemonium.Error.InvalidName",
             BusError::NotFound => "org.pandemonium.Error.NotFound",
             BusError::Busy => "org.pandemonium.Error.Busy",
+            BusError::InvalidConfig => "org.pandemonium.Error.InvalidConfig",
+            BusError::NotSaved => "org.pandemonium.Error.NotSaved",
             BusError::AccessDenied => "org.freedesktop.DBus.Error.AccessDenied",
             BusError::InteractiveAuthorizationRequired => {
                 "org.freedesktop.DBus.Error.InteractiveAuthorizationRequired"

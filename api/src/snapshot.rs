@@ -92,13 +92,50 @@ pub struct Snapshot {
     /// The knobs the kernel half works with, by name.
     #[serde(with = "as_variant")]
     pub knobs: BTreeMap<String, u64>,
+    /// The bounds by the number of CPUs that the kernel half works with, by name.
+    #[serde(with = "as_variant")]
+    pub limits: BTreeMap<String, u64>,
     /// Learned programs.
     #[serde(with = "as_variant")]
     pub profiles: u32,
     /// Learned programs whose tier is sure enough to be used.
     #[serde(with = "as_variant")]
     pub confident_profiles: u32,
+    /// The unit of every key, those of the dictionaries included; left out of samples.
+    #[serde(with = "as_variant", skip_serializing_if = "BTreeMap::is_empty")]
+    pub units: BTreeMap<String, String>,
 }
+
+/// The unit of every key that is no dictionary. What is not measured is `text` or `flag`.
+pub const SNAPSHOT_UNITS: [(&str, &str); 27] = [
+    ("sampled_usec", "us"),
+    ("elapsed_nsec", "ns"),
+    ("state", "text"),
+    ("mode", "text"),
+    ("regime", "text"),
+    ("burst", "flag"),
+    ("longrun", "flag"),
+    ("decided_by", "text"),
+    ("online_cpus", "count"),
+    ("idle_permille", "permille"),
+    ("dispatches_per_sec", "1/s"),
+    ("effective_slice_nsec", "ns"),
+    ("wake_mean_nsec", "ns"),
+    ("p50_nsec", "ns"),
+    ("p99_nsec", "ns"),
+    ("p99_by_tier_nsec", "ns"),
+    ("wakes_by_tier", "count"),
+    ("io_percent", "percent"),
+    ("batch_wait_nsec", "ns"),
+    ("batch_queued", "count"),
+    ("interactive_queued", "count"),
+    ("interactive_running", "count"),
+    ("l2_hits", "count"),
+    ("l2_misses", "count"),
+    ("profiles", "count"),
+    ("confident_profiles", "count"),
+    ("units", "text"),
+];
 
 impl Snapshot {
     /// Events of this name during the tick, 0 for a name this daemon does not count.
@@ -109,6 +146,7 @@ impl Snapshot {
 
 #[cfg(test)]
 mod tests {
+    use zbus::OwnedVariant;
     use zbus::wire::{LE, serialized::Context, to_bytes};
 
     use super::*;
@@ -128,5 +166,26 @@ mod tests {
         let (received, _): (Snapshot, _) = bytes.deserialize().expect("deserialises");
         assert_eq!(received, sent);
         assert_eq!(received.wake_mean_nsec, None);
+    }
+
+    #[test]
+    fn every_key_has_a_unit() {
+        let full = Snapshot {
+            effective_slice_nsec: Some(1),
+            wake_mean_nsec: Some(1),
+            p50_nsec: Some(1),
+            p99_nsec: Some(1),
+            io_percent: Some(1),
+            units: BTreeMap::from([("units".to_owned(), "text".to_owned())]),
+            ..Snapshot::default()
+        };
+        let bytes = to_bytes(Context::new(LE, 0), &full).expect("serialises");
+        let (sent, _): (BTreeMap<String, OwnedVariant>, _) =
+            bytes.deserialize().expect("deserialises");
+        let mut keys: Vec<_> = sent.keys().map(String::as_str).collect();
+        keys.retain(|key| !["counters", "totals", "knobs", "limits"].contains(key));
+        let mut with_unit = SNAPSHOT_UNITS.map(|(key, _)| key);
+        with_unit.sort_unstable();
+        assert_eq!(keys, with_unit);
     }
 }

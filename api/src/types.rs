@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
-use zbus::{OwnedVariant, Type, Variant};
+use zbus::{OwnedVariant, Type, Variant, as_variant};
 
-use crate::filter;
+use crate::{filter, mode_option, sort};
 
 /// Why the kernel last ended the scheduler, `(tsxss)`. All zero and empty if it never did.
 #[derive(
@@ -31,6 +31,23 @@ impl LastExit {
     }
 }
 
+/// A program that holds a mode, `(sssut)`.
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Type, Variant, OwnedVariant,
+)]
+pub struct HoldRow {
+    /// The mode it holds.
+    pub mode: String,
+    /// What the program calls itself.
+    pub application: String,
+    /// Why it holds the mode, often empty.
+    pub reason: String,
+    /// The user it runs as.
+    pub uid: u32,
+    /// Since when, microseconds of CLOCK_REALTIME.
+    pub usec: u64,
+}
+
 /// One learned program, `(ayssuuttut)`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct ProfileRow {
@@ -54,6 +71,64 @@ pub struct ProfileRow {
     pub last_used: u64,
 }
 
+/// The options of `SetMode`; by default there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ModeOptions {
+    /// The next start takes this mode too.
+    pub persist: bool,
+    /// Seconds after which the mode goes back by itself unless it is confirmed.
+    pub confirm_seconds: Option<u32>,
+}
+
+impl ModeOptions {
+    /// These options as they travel over the bus.
+    pub fn to_options(self) -> HashMap<&'static str, Variant<'static>> {
+        let mut options = HashMap::new();
+        if self.persist {
+            options.insert(mode_option::PERSIST, Variant::from(true));
+        }
+        if let Some(seconds) = self.confirm_seconds {
+            options.insert(mode_option::CONFIRM_TIMEOUT, Variant::from(seconds));
+        }
+        options
+    }
+
+    /// Reads the options; the error is a sentence that names the offending key.
+    pub fn from_options(options: &HashMap<String, OwnedVariant>) -> Result<Self, String> {
+        let mut wanted = ModeOptions::default();
+        for (key, value) in options {
+            match (key.as_str(), &**value) {
+                (mode_option::PERSIST, Variant::Bool(persist)) => wanted.persist = *persist,
+                (mode_option::PERSIST, _) => {
+                    return Err(format!("the option \"{key}\" takes a boolean"));
+                }
+                (mode_option::CONFIRM_TIMEOUT, Variant::U32(seconds))
+                    if mode_option::CONFIRM_SECONDS.contains(seconds) =>
+                {
+                    wanted.confirm_seconds = Some(*seconds);
+                }
+                (mode_option::CONFIRM_TIMEOUT, _) => {
+                    let range = mode_option::CONFIRM_SECONDS;
+                    return Err(format!(
+                        "the option \"{key}\" takes a number of seconds, {} to {}",
+                        range.start(),
+                        range.end()
+                    ));
+                }
+                _ => {
+                    return Err(format!(
+                        "unknown option \"{}\"; known are {} and {}",
+                        escape(key.as_bytes(), 64),
+                        mode_option::PERSIST,
+                        mode_option::CONFIRM_TIMEOUT
+                    ));
+                }
+            }
+        }
+        Ok(wanted)
+    }
+}
+
 /// What `Processes1.List` should return; empty means everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProfileFilter {
@@ -63,6 +138,49 @@ pub struct ProfileFilter {
     pub name: Option<String>,
     /// Only profiles at least this sure, permille.
     pub min_confidence_permille: Option<u32>,
+    /// Only those that are pinned, or only those that are not.
+    pub is_pinned: Option<bool>,
+    /// One of [`crate::sort::ALL`]; by name otherwise.
+    pub sort: Option<String>,
+    /// The other way round.
+    pub is_descending: bool,
+}
+
+/// Why a program has its tier, `a{sv}`: what `Processes1.Get` says beyond the row.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Type)]
+#[zbus(signature = "dict")]
+#[serde(default)]
+pub struct ProfileDetails {
+    /// Somebody decided on the tier.
+    #[serde(with = "as_variant")]
+    pub pinned: bool,
+    /// The tier seen most often lately, which counts unless it is pinned.
+    #[serde(with = "as_variant")]
+    pub learned_tier: String,
+    /// How often each tier was seen lately: batch, interactive, latency-critical.
+    #[serde(with = "as_variant")]
+    pub votes: (u32, u32, u32),
+    /// The tier is sure enough to be used.
+    #[serde(with = "as_variant")]
+    pub confident: bool,
+    /// The latency-criticality score of these averages, 0..=255.
+    #[serde(with = "as_variant")]
+    pub score: u32,
+    /// The score from which a task is interactive; missing while the scheduler is not loaded.
+    #[serde(with = "as_variant::optional", skip_serializing_if = "Option::is_none")]
+    pub interactive_from: Option<u64>,
+    /// The score from which it is latency-critical.
+    #[serde(with = "as_variant::optional", skip_serializing_if = "Option::is_none")]
+    pub lat_critical_from: Option<u64>,
+    /// Context switches per 100 ms.
+    #[serde(with = "as_variant")]
+    pub csw_rate: u32,
+    /// Launches of any program since its last use.
+    #[serde(with = "as_variant")]
+    pub launches_since: u64,
+    /// Launches of any program since it was first seen.
+    #[serde(with = "as_variant")]
+    pub launches_since_first: u64,
 }
 
 impl ProfileFilter {
@@ -78,6 +196,15 @@ impl ProfileFilter {
         if let Some(permille) = self.min_confidence_permille {
             options.insert(filter::MIN_CONFIDENCE, Variant::from(permille));
         }
+        if let Some(is_pinned) = self.is_pinned {
+            options.insert(filter::PINNED, Variant::from(is_pinned));
+        }
+        if let Some(sort) = &self.sort {
+            options.insert(filter::SORT, Variant::from(sort.as_str()));
+        }
+        if self.is_descending {
+            options.insert(filter::DESCENDING, Variant::from(true));
+        }
         options
     }
 
@@ -91,24 +218,35 @@ impl ProfileFilter {
                 (filter::MIN_CONFIDENCE, Variant::U32(permille)) => {
                     wanted.min_confidence_permille = Some(*permille);
                 }
-                (filter::TIER | filter::NAME, _) => {
+                (filter::PINNED, Variant::Bool(is_pinned)) => wanted.is_pinned = Some(*is_pinned),
+                (filter::SORT, Variant::Str(order)) => wanted.sort = Some(order.to_string()),
+                (filter::DESCENDING, Variant::Bool(is_on)) => wanted.is_descending = *is_on,
+                (filter::TIER | filter::NAME | filter::SORT, _) => {
                     return Err(format!("the filter \"{key}\" takes a string"));
                 }
                 (filter::MIN_CONFIDENCE, _) => {
                     return Err(format!("the filter \"{key}\" takes a number, 0 to 1000"));
                 }
+                (filter::PINNED | filter::DESCENDING, _) => {
+                    return Err(format!("the filter \"{key}\" takes true or false"));
+                }
                 _ => {
                     return Err(format!(
-                        "unknown filter \"{}\"; known are {}, {} and {}",
+                        "unknown filter \"{}\"; known are {}",
                         escape(key.as_bytes(), 64),
-                        filter::TIER,
-                        filter::NAME,
-                        filter::MIN_CONFIDENCE
+                        filter::ALL.join(", ")
                     ));
                 }
             }
         }
-        Ok(wanted)
+        match &wanted.sort {
+            Some(order) if !sort::ALL.contains(&order.as_str()) => Err(format!(
+                "unknown order \"{}\"; known are {}",
+                escape(order.as_bytes(), 64),
+                sort::ALL.join(", ")
+            )),
+            _ => Ok(wanted),
+        }
     }
 }
 
@@ -133,6 +271,7 @@ mod tests {
     #[test]
     fn signatures_are_those_of_the_interface_file() {
         assert_eq!(*LastExit::SIGNATURE, "(tsxss)");
+        assert_eq!(*HoldRow::SIGNATURE, "(sssut)");
         assert_eq!(*ProfileRow::SIGNATURE, "(ayssuuttut)");
     }
 
@@ -148,6 +287,9 @@ mod tests {
             tier: Some("batch".into()),
             name: Some("cc1".into()),
             min_confidence_permille: Some(500),
+            is_pinned: Some(false),
+            sort: Some(sort::LAST_USE.into()),
+            is_descending: true,
         };
         let options = filter
             .to_options()
@@ -157,16 +299,54 @@ mod tests {
         assert_eq!(ProfileFilter::from_options(&options), Ok(filter));
     }
 
+    fn one(key: &str, value: Variant<'static>) -> HashMap<String, OwnedVariant> {
+        let value = value.try_into_owned().expect("no descriptor");
+        HashMap::from([(key.to_owned(), value)])
+    }
+
+    #[test]
+    fn options_of_a_mode_survive_the_bus() {
+        let wanted = ModeOptions {
+            persist: true,
+            confirm_seconds: Some(30),
+        };
+        let options = wanted
+            .to_options()
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value.try_into_owned().ok()?)))
+            .collect();
+        assert_eq!(ModeOptions::from_options(&options), Ok(wanted));
+        assert!(ModeOptions::default().to_options().is_empty());
+    }
+
+    #[test]
+    fn an_unknown_mistyped_or_unreasonable_option_of_a_mode_is_named() {
+        for (key, value, word) in [
+            ("presist", Variant::from(true), "presist"),
+            ("persist", Variant::from(1u32), "boolean"),
+            ("confirm-timeout", Variant::from(30i32), "5 to 600"),
+            ("confirm-timeout", Variant::from(4u32), "5 to 600"),
+            ("confirm-timeout", Variant::from(601u32), "5 to 600"),
+        ] {
+            let refused = ModeOptions::from_options(&one(key, value));
+            let sentence = refused.expect_err(key);
+            assert!(
+                sentence.contains(word) && sentence.contains(key),
+                "{sentence}"
+            );
+        }
+        for seconds in [5u32, 600] {
+            let taken = ModeOptions::from_options(&one("confirm-timeout", seconds.into()));
+            assert_eq!(taken.map(|o| o.confirm_seconds), Ok(Some(seconds)));
+        }
+    }
+
     #[test]
     fn an_unknown_or_mistyped_filter_is_named() {
-        let one = |key: &str, value: Variant<'static>| {
-            HashMap::from([(
-                key.to_owned(),
-                value.try_into_owned().expect("no descriptor"),
-            )])
-        };
         let unknown = ProfileFilter::from_options(&one("teir", Variant::from("batch")));
         assert!(unknown.is_err_and(|message| message.contains("teir")));
+        let order = ProfileFilter::from_options(&one(filter::SORT, Variant::from("colour")));
+        assert!(order.is_err_and(|message| message.contains("colour")));
         let mistyped = ProfileFilter::from_options(&one(filter::TIER, Variant::from(3u32)));
         assert!(mistyped.is_err_and(|message| message.contains(filter::TIER)));
     }

@@ -150,7 +150,10 @@ fn the_polkit_policy_has_these_actions() {
         };
         // Whoever sits there may, except for what concerns everybody else on the machine too; anybody
         // else has to be an administrator, and can be over SSH.
-        let is_everybodys = action.attribute("id") == Some(action::CONFIGURE);
+        let everybodys = [action::CONFIGURE, action::MODIFY_PROFILES];
+        let is_everybodys = action
+            .attribute("id")
+            .is_some_and(|id| everybodys.contains(&id));
         let active = if is_everybodys {
             "auth_admin_keep"
         } else {
