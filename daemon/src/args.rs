@@ -19,12 +19,14 @@ Modes:
   bpf       the scheduler is loaded, and its knobs stay at their defaults
   off       nothing is loaded: the kernel's own scheduler runs
 
-The mode after start is, the first that is given: --mode, the configuration, adaptive. It is switched at
+The mode after start is, the first that is given: --mode, one that was chosen to be remembered while the
+configuration said the same, the configuration, adaptive. It is switched at
 run time with `pandemonium mode MODE`, or with any D-Bus client: method SetMode of the interface
 org.pandemonium.Scheduler1.
 
 Compositors, primary domain and idle selector are chosen at run time with `pandemonium compositor`,
-`pandemonium domain` and `pandemonium idle-selector`, until the daemon ends.
+`pandemonium domain`, `pandemonium power` and `pandemonium idle-selector`. Such a choice is remembered while the
+configuration says the same; an option of this command line wins over it at the start.
 
 Configuration, the later ones on top:
   /usr/lib/pandemonium/config.toml
@@ -34,7 +36,7 @@ SIGHUP reads it again.
 
 Environment:
   PANDEMONIUM_LOG   off, error, warn, info, debug or trace
-  STATE_DIRECTORY   where learned profiles are kept, set by systemd
+  STATE_DIRECTORY   where learned profiles, remembered modes and choices are kept, set by systemd
 
 Exit codes:
   0  it was asked to leave
@@ -135,7 +137,8 @@ impl Args {
 
     /// Where the configuration comes from.
     pub fn config_source(&self) -> Source {
-        self.config.clone().map_or(Source::System, Source::File)
+        let system = || Source::System("/".into());
+        self.config.clone().map_or_else(system, Source::File)
     }
 
     /// Where profiles are kept.

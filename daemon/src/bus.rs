@@ -1,11 +1,17 @@
 //! The daemon on the bus: one name, one object, and a signal for every change.
 
 pub mod authority;
+mod deadline;
+mod inlet;
 #[cfg(test)]
 mod interface_file;
 mod metrics;
+mod outlet;
+mod places;
 mod processes;
 mod scheduler;
+mod subscribers;
+mod transfer;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -21,8 +27,12 @@ use zbus::{Connection, Variant, connection, fdo};
 
 use crate::daemon::{Command, Request};
 use crate::failure::{Failure, exit_code};
-use crate::status::Status;
+use crate::power::{self, Told};
+use crate::status::{Cancelled, Revert, Status};
 use authority::{Authority, Permit};
+use metrics::SharedHistory;
+use subscribers::Subscribers;
+use transfer::Transfers;
 
 /// Between two attempts to come back to a bus that went away.
 const RECONNECT: Duration = Duration::from_secs(1);
@@ -45,6 +55,10 @@ pub struct Bus {
     status: watch::Receiver<Status>,
     requests: Requests,
     authority: Authority,
+    history: SharedHistory,
+    subscribers: Subscribers,
+    transfers: Transfers,
+    told: watch::Sender<Told>,
 }
 
 /// Where requests go.
@@ -54,6 +68,11 @@ pub struct Requests(pub mpsc::Sender<Request>);
 impl Requests {
     /// Hands a permitted request to the loop and waits until it is done.
     async fn send(&self, permit: Permit, command: Command) -> Result<(), Refusal> {
+        self.count(permit, command).await.map(drop)
+    }
+
+    /// The same, and returns how many programs it concerned.
+    async fn count(&self, permit: Permit, command: Command) -> Result<u32, Refusal> {
         let (reply, done) = oneshot::channel();
         let request = Request {
             permit,
@@ -70,12 +89,21 @@ impl Requests {
 
 impl Bus {
     /// Nothing is connected yet.
-    pub fn new(at: Where, status: watch::Receiver<Status>, requests: Requests) -> Bus {
+    pub fn new(
+        at: Where,
+        status: watch::Receiver<Status>,
+        requests: Requests,
+        told: watch::Sender<Told>,
+    ) -> Bus {
         Bus {
             at,
             status,
             requests,
             authority: Authority::default(),
+            history: SharedHistory::default(),
+            subscribers: Subscribers::default(),
+            transfers: Transfers::default(),
+            told,
         }
     }
 
@@ -84,12 +112,16 @@ impl Bus {
         self.serve().await.map_err(|error| self.explain(&error))
     }
 
-    /// Announces changes, and comes back when the bus goes away.
+    /// Announces changes, listens to what others say about power and sleep, and comes back when the bus
+    /// goes away.
     pub async fn keep(self, mut connection: Connection) {
+        tokio::spawn(self.history.clone().follow(self.status.clone()));
         loop {
             tokio::select! {
                 () = announce(&connection, self.status.clone()) => return,
-                () = connection.closed() => {}
+                () = metrics::deliver(&connection, self.status.clone(), &self.subscribers) => return,
+                () = power::follow(&connection, &self.told) => {}
+                () = connection.closed() => self.subscribers.clear(),
             }
             log::warn!("the bus is gone; scheduling goes on");
             connection = loop {
@@ -112,10 +144,13 @@ impl Bus {
         let scheduler = scheduler::Scheduler {
             status: self.status.clone(),
             requests: self.requests.clone(),
+            transfers: self.transfers.clone(),
             authority: self.authority.clone(),
         };
         let processes = processes::Processes {
             status: self.status.clone(),
+            requests: self.requests.clone(),
+            transfers: self.transfers.clone(),
             authority: self.authority.clone(),
         };
         builder
@@ -124,6 +159,9 @@ impl Bus {
                 OBJECT_PATH,
                 metrics::Metrics {
                     status: self.status.clone(),
+                    history: self.history.clone(),
+                    subscribers: self.subscribers.clone(),
+                    authority: self.authority.clone(),
                 },
             )
             .serve_at(OBJECT_PATH, processes)
@@ -165,7 +203,7 @@ impl Bus {
     }
 }
 
-/// One `PropertiesChanged` for all that changed at once, and `Ejected` after it.
+/// One `PropertiesChanged` for all that changed at once, and the other signals after it.
 async fn announce(connection: &Connection, mut status: watch::Receiver<Status>) {
     let Ok(emitter) = SignalEmitter::new(connection, OBJECT_PATH) else {
         return;
@@ -202,6 +240,14 @@ async fn announce_change(
             next,
         )
         .await?;
+    }
+    if now.reverts != before.reverts {
+        let Revert { from, to, reason } = &now.last_revert;
+        scheduler::Scheduler::reverted(emitter, from.name(), to.name(), reason).await?;
+    }
+    if now.cancellations != before.cancellations {
+        let Cancelled { by, holds } = &now.last_cancelled;
+        scheduler::Scheduler::holds_cancelled(emitter, by, holds).await?;
     }
     Ok(())
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use pandemonium_policy::{Pattern, PowerProfile, PrimaryDomain, Settings, Topology};
+use pandemonium_api::choice;
+use pandemonium_policy::{Pattern, PowerMap, PowerSituation, PrimaryDomain, Settings, Topology};
 
 /// Most microseconds of slice lag, in either direction.
 pub const MAX_SLICE_LAG_US: i64 = Settings::SLICE_LAG_MAX_NS / 1_000;
@@ -14,6 +15,8 @@ pub struct Choices {
     pub compositors: BTreeSet<Pattern>,
     /// The CPUs to prefer.
     pub domain: PrimaryDomain,
+    /// What the automatic domain is in which power situation.
+    pub power_map: PowerMap,
     /// Idle CPUs are found in our own masks.
     pub idle_selector: bool,
     /// Kernel threads bound to one CPU go ahead of everything.
@@ -22,12 +25,46 @@ pub struct Choices {
     pub slice_lag_us: i64,
 }
 
+/// A part of the choices that is made at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Names of compositors.
+    Compositors,
+    /// The CPUs to prefer.
+    PrimaryDomain,
+    /// What the automatic domain is in which power situation.
+    PowerMap,
+    /// Who finds idle CPUs.
+    IdleSelector,
+}
+
+impl Choice {
+    /// Every one, in the order of [`choice::ALL`].
+    pub const ALL: [Choice; 4] = [
+        Choice::Compositors,
+        Choice::PrimaryDomain,
+        Choice::PowerMap,
+        Choice::IdleSelector,
+    ];
+
+    /// Its name on the bus.
+    pub fn name(self) -> &'static str {
+        match self {
+            Choice::Compositors => choice::COMPOSITORS,
+            Choice::PrimaryDomain => choice::PRIMARY_DOMAIN,
+            Choice::PowerMap => choice::POWER_MAP,
+            Choice::IdleSelector => choice::IDLE_SELECTOR,
+        }
+    }
+}
+
 impl Default for Choices {
     fn default() -> Choices {
         let settings = Settings::default();
         Choices {
             compositors: settings.compositors.into_iter().collect(),
             domain: PrimaryDomain::default(),
+            power_map: PowerMap::default(),
             idle_selector: settings.idle_selector,
             local_kthreads: settings.local_kthreads,
             slice_lag_us: settings.slice_lag_ns / 1_000,
@@ -49,16 +86,32 @@ impl Choices {
         Ok(())
     }
 
-    /// What the kernel half works with on this machine.
-    pub fn settings(&self, topology: &Topology, profile: PowerProfile) -> Settings {
+    /// What the kernel half works with on this machine. The power map has a say only in the automatic
+    /// domain: any other was chosen for good.
+    pub fn settings(&self, topology: &Topology, power: PowerSituation) -> Settings {
+        let domain = match self.domain {
+            PrimaryDomain::Auto => self.power_map.domain(power),
+            chosen => chosen,
+        };
         let settings = Settings {
             idle_selector: self.idle_selector,
             local_kthreads: self.local_kthreads,
             slice_lag_ns: self.slice_lag_us.saturating_mul(1_000),
-            domain: self.domain.resolve(topology, profile),
+            domain: domain.resolve(topology),
             compositors: self.compositors.iter().copied().collect(),
         };
         settings.clamped()
+    }
+
+    /// These choices with one of them as it is configured.
+    pub fn reset(mut self, which: Choice, configured: &Choices) -> Choices {
+        match which {
+            Choice::Compositors => self.compositors.clone_from(&configured.compositors),
+            Choice::PrimaryDomain => self.domain = configured.domain,
+            Choice::PowerMap => self.power_map = configured.power_map.clone(),
+            Choice::IdleSelector => self.idle_selector = configured.idle_selector,
+        }
+        self
     }
 
     /// These choices after a new configuration: what differs from the one before is taken from it, and
@@ -72,6 +125,7 @@ impl Choices {
         Choices {
             compositors: kept.chain(added).copied().collect(),
             domain: changed(self.domain, before.domain, now.domain),
+            power_map: changed(&self.power_map, &before.power_map, &now.power_map).clone(),
             idle_selector: changed(self.idle_selector, before.idle_selector, now.idle_selector),
             local_kthreads: changed(
                 self.local_kthreads,
@@ -144,7 +198,7 @@ mod tests {
     #[test]
     fn the_defaults_are_those_of_the_policy() {
         let none = Topology::default();
-        let settings = Choices::default().settings(&none, PowerProfile::Balanced);
+        let settings = Choices::default().settings(&none, PowerSituation::default());
         assert_eq!(settings, Settings::default().clamped());
         assert_eq!(Choices::default().check(), Ok(()));
     }
@@ -179,6 +233,29 @@ mod tests {
         };
         assert_eq!(chosen.after(&before, &now), expected);
         assert_eq!(chosen.after(&before, &before), chosen);
+    }
+
+    #[test]
+    fn each_choice_goes_back_to_the_configuration_by_itself() {
+        let configured = with(&["configured"]);
+        let chosen = Choices {
+            idle_selector: false,
+            domain: PrimaryDomain::Auto,
+            power_map: PowerMap::empty(),
+            slice_lag_us: 7,
+            ..with(&["chosen"])
+        };
+        for which in Choice::ALL {
+            let mut expected = chosen.clone();
+            match which {
+                Choice::Compositors => expected.compositors = configured.compositors.clone(),
+                Choice::PrimaryDomain => expected.domain = PrimaryDomain::All,
+                Choice::PowerMap => expected.power_map = PowerMap::default(),
+                Choice::IdleSelector => expected.idle_selector = true,
+            }
+            assert_eq!(chosen.clone().reset(which, &configured), expected);
+        }
+        assert_eq!(Choice::ALL.map(Choice::name), choice::ALL);
     }
 
     #[test]

@@ -1,18 +1,24 @@
 //! Owns all state. One loop: tick, request, kernel event, retry, signal.
 
 mod choosing;
+mod confirming;
+mod editing;
+mod holding;
 mod leaving;
 mod lifecycle;
 mod sampling;
 
+pub use holding::Held;
+
+use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pandemonium_api::Refusal;
+use pandemonium_api::{BusError, ModeOptions, Refusal, revert};
 use pandemonium_policy::{
-    Control, Counters, Knobs, Limits, Mode, Pattern, Prediction, PrimaryDomain, Profiles, Reading,
-    Settings,
+    Control, Counters, Knobs, Limits, Mode, Pattern, PowerMap, Prediction, PrimaryDomain, Profiles,
+    Reading, Settings,
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -21,15 +27,20 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
 use crate::backoff::Backoff;
 use crate::bus::authority::Permit;
-use crate::choices::Overrides;
+use crate::choices::{Choice, Overrides};
 use crate::clock::{self, SuspendDetector};
 use crate::config::{self, Config, Source};
 use crate::engine::Engine;
 use crate::failure::{Failure, exit_code};
 use crate::kernel::Kernel;
+use crate::memory::{Memory, MemoryStore};
 use crate::notify::Notifier;
+use crate::power::Told;
 use crate::profile_store::ProfileStore;
 use crate::status::Status;
+use crate::wanted::Wanted;
+pub use editing::{Comm, Edit};
+use holding::Watch;
 
 /// Ticks between two looks of the bus at the learned profiles.
 const LEARNED_TICKS: u64 = 5;
@@ -42,23 +53,43 @@ pub struct Request {
     pub permit: Permit,
     /// What to do.
     pub command: Command,
-    /// Where the result goes.
-    pub reply: oneshot::Sender<Result<(), Refusal>>,
+    /// Where the result goes: how many programs it concerned, where that is the question.
+    pub reply: oneshot::Sender<Result<u32, Refusal>>,
 }
 
 /// Everything that can be asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Command {
     /// Switch the mode.
-    SetMode(Mode),
+    SetMode(Mode, ModeOptions),
+    /// Keep this mode, which waits for a confirmation, and remember it if that was asked for.
+    Confirm(Mode, bool),
+    /// Take it back.
+    Revert,
+    /// Load the scheduler in the mode that was wanted last.
+    Start,
+    /// Take it off until somebody starts it.
+    Stop,
+    /// Load it anew.
+    Restart,
+    /// Read the configuration again.
+    Reload,
+    /// Hold a mode while a program runs.
+    Hold(Held),
     /// Treat programs of this name as compositors.
     AddCompositor(Pattern),
     /// Do so no longer.
     RemoveCompositor(Pattern),
     /// Prefer these CPUs.
     SetPrimaryDomain(PrimaryDomain),
+    /// Let the automatic domain follow the power situation like this.
+    SetPowerMap(PowerMap),
     /// Find idle CPUs in our own masks, or in the kernel's.
     SetIdleSelector(bool),
+    /// Go back to the configuration.
+    ResetChoices(Vec<Choice>),
+    /// Change what is known about programs.
+    Edit(Edit),
 }
 
 /// How fast time passes; only a scripted kernel changes it.
@@ -66,15 +97,15 @@ pub enum Command {
 pub struct Pace {
     /// Between two rounds of the control loop.
     pub tick: Duration,
-    /// A second of back-off.
-    pub backoff_second: Duration,
+    /// A second of back-off, or of the wait for a confirmation.
+    pub second: Duration,
 }
 
 impl Default for Pace {
     fn default() -> Self {
         Pace {
             tick: Duration::from_secs(1),
-            backoff_second: Duration::from_secs(1),
+            second: Duration::from_secs(1),
         }
     }
 }
@@ -87,19 +118,21 @@ pub struct Setup {
     pub nr_cpus: u32,
     /// The count was given on the command line, so hotplug does not change it.
     pub is_cpu_count_fixed: bool,
-    /// The first mode.
-    pub mode: Mode,
+    /// The first mode, if the command line says one.
+    pub mode: Option<Mode>,
     /// How fast time passes.
     pub pace: Pace,
     /// Where profiles are kept.
     pub store: ProfileStore,
+    /// Where decisions are kept.
+    pub memory: MemoryStore,
     /// Where the configuration comes from, for a reload.
     pub config: Source,
     /// What was read there, with the command line's choices on top; a reload compares with it.
     pub configured: Config,
     /// The command line's choices.
     pub overrides: Overrides,
-    /// Where the power profile is read; without it, it is always balanced.
+    /// Where the power profile is read if no service says it.
     pub sysfs: Option<PathBuf>,
     /// Print a line a second.
     pub has_telemetry: bool,
@@ -111,6 +144,8 @@ pub struct Setup {
 pub struct Daemon {
     engine: Engine,
     limits: Limits,
+    /// Those that the kernel half was told.
+    limits_in_force: Limits,
     is_cpu_count_fixed: bool,
     control: Control,
     knobs: Knobs,
@@ -122,7 +157,20 @@ pub struct Daemon {
     profiles: Profiles,
     loaded_generation: u64,
     saving: Option<JoinHandle<io::Result<()>>>,
+    is_save_due: bool,
     store: ProfileStore,
+    wanted: Wanted,
+    mode_option: Option<Mode>,
+    memory: Memory,
+    memory_store: MemoryStore,
+    remembering: Option<JoinHandle<io::Result<()>>>,
+    not_remembered: Option<String>,
+    second: Duration,
+    confirm_at: Option<Instant>,
+    watches: HashMap<u64, Watch>,
+    holds_so_far: u64,
+    over: mpsc::UnboundedSender<u64>,
+    released: mpsc::UnboundedReceiver<u64>,
     status: Status,
     published: watch::Sender<Status>,
     requests: mpsc::Receiver<Request>,
@@ -133,7 +181,10 @@ pub struct Daemon {
     config: Source,
     configured: Config,
     overrides: Overrides,
+    configuration_refused: Option<String>,
     sysfs: Option<PathBuf>,
+    told: watch::Receiver<Told>,
+    heard: Told,
     ticks: u64,
     is_reading_broken: bool,
     is_following_broken: bool,
@@ -157,7 +208,10 @@ enum Event {
     Request(Request),
     Kernel,
     Retry,
+    Unconfirmed,
+    Released(u64),
     Reload,
+    Told,
     Leave,
 }
 
@@ -174,22 +228,31 @@ impl Daemon {
         setup: Setup,
         published: watch::Sender<Status>,
         requests: mpsc::Receiver<Request>,
+        told: watch::Receiver<Told>,
     ) -> Daemon {
         let limits = Limits::for_cpus(setup.nr_cpus);
         let control = Control::new(limits);
         let (profiles, warning) = setup.store.load();
-        if let Some(warning) = &warning {
+        let (memory, other) = setup.memory.load();
+        let (choices, too_many) =
+            choosing::at_start(&memory, &setup.overrides, &setup.configured.choices);
+        let warnings = warning.into_iter().chain(other).chain(too_many);
+        let warnings: Vec<_> = warnings.collect();
+        for warning in &warnings {
             log::warn!("{warning}");
         }
         let status = Status {
-            requested: setup.mode,
-            choices: setup.configured.choices.clone(),
-            warnings: warning.into_iter().collect(),
+            choices,
+            warnings,
             ..Status::default()
         };
+        // Not bounded, but there is one message for each hold, and holds are few.
+        let (over, released) = mpsc::unbounded_channel();
+        let boot_mode = memory.mode(setup.configured.mode);
         let mut daemon = Daemon {
             engine: Engine::new(setup.kernel),
             limits,
+            limits_in_force: limits,
             is_cpu_count_fixed: setup.is_cpu_count_fixed,
             knobs: control.knobs(),
             control,
@@ -200,19 +263,35 @@ impl Daemon {
             totals: Counters::default(),
             loaded_generation: profiles.generation(),
             saving: None,
+            is_save_due: false,
             profiles,
             store: setup.store,
+            wanted: Wanted::at_boot(setup.mode.unwrap_or(boot_mode)),
+            mode_option: setup.mode,
+            memory,
+            memory_store: setup.memory,
+            remembering: None,
+            not_remembered: None,
+            second: setup.pace.second,
+            confirm_at: None,
+            watches: HashMap::new(),
+            holds_so_far: 0,
+            over,
+            released,
             status,
             published,
             requests,
-            backoff: Backoff::new(setup.pace.backoff_second),
+            backoff: Backoff::new(setup.pace.second),
             retry_at: None,
             suspend: SuspendDetector::default(),
             notifier: Notifier::new(),
             config: setup.config,
             configured: setup.configured,
             overrides: setup.overrides,
+            configuration_refused: None,
             sysfs: setup.sysfs,
+            told,
+            heard: Told::default(),
             ticks: 0,
             is_reading_broken: false,
             is_following_broken: false,
@@ -233,13 +312,22 @@ impl Daemon {
         ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
         self.start().await?;
         self.notifier.ready();
+        // What the configuration has overtaken is forgotten for good.
+        self.remember_choices().await;
         loop {
             match self.next_event(&mut signals, &mut ticker).await {
                 Event::Tick => self.tick(),
                 Event::Request(request) => self.serve(request).await,
                 Event::Kernel => self.check_exit(),
                 Event::Retry => self.retry().await,
-                Event::Reload => self.reload().await,
+                Event::Unconfirmed => self.revert(revert::TIMEOUT).await,
+                Event::Released(id) => self.release(id).await,
+                Event::Reload => {
+                    if let Err(refusal) = self.reload().await {
+                        log::error!("{refusal}");
+                    }
+                }
+                Event::Told => self.hear(),
                 Event::Leave => break,
             }
             if let Some(end) = self.is_pointless() {
@@ -252,7 +340,7 @@ impl Daemon {
     }
 
     async fn start(&mut self) -> Result<(), Failure> {
-        if self.status.requested == Mode::Off {
+        if self.wanted.target() == Mode::Off {
             return Ok(());
         }
         match self.attach(Why::Asked).await {
@@ -265,13 +353,7 @@ impl Daemon {
     }
 
     async fn next_event(&mut self, signals: &mut Signals, ticker: &mut Interval) -> Event {
-        let retry_at = self.retry_at;
-        let retry = async {
-            match retry_at {
-                Some(at) => sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        };
+        let (retry, unconfirmed) = (until(self.retry_at), until(self.confirm_at));
         tokio::select! {
             biased;
             _ = signals.terminate.recv() => Event::Leave,
@@ -279,32 +361,73 @@ impl Daemon {
             _ = ticker.tick() => Event::Tick,
             () = self.engine.event() => Event::Kernel,
             () = retry => Event::Retry,
+            () = unconfirmed => Event::Unconfirmed,
             _ = signals.hangup.recv() => Event::Reload,
+            Some(id) = self.released.recv() => Event::Released(id),
             Some(request) = self.requests.recv() => Event::Request(request),
+            // Last: whatever others say how often, a request goes first.
+            Ok(()) = self.told.changed() => Event::Told,
         }
     }
 
     async fn serve(&mut self, request: Request) {
         let caller = request.permit.caller();
         let result = match request.command {
-            Command::SetMode(mode) => self.set_mode(mode, &caller).await,
-            Command::AddCompositor(name) => self.add_compositor(name, &caller),
-            Command::RemoveCompositor(name) => self.remove_compositor(name, &caller),
-            Command::SetPrimaryDomain(domain) => self.set_domain(domain, &caller),
-            Command::SetIdleSelector(is_on) => self.set_idle_selector(is_on, &caller),
+            Command::Edit(edit) => {
+                // The only one with an answer that somebody waits for.
+                let _ = request.reply.send(self.edit_profiles(edit, &caller));
+                return;
+            }
+            Command::SetMode(mode, options) => self.set_mode(mode, options, &caller).await,
+            Command::Confirm(mode, is_lasting) => self.confirm(mode, is_lasting, &caller).await,
+            Command::Revert => self.revert_now(&caller).await,
+            Command::Start => self.start_again(&caller).await,
+            Command::Stop => self.stop_for_now(&caller).await,
+            Command::Restart => self.restart(&caller).await,
+            Command::Reload => self.reload().await,
+            Command::Hold(held) => self.hold(held, request.permit.uid(), &caller).await,
+            Command::AddCompositor(name) => self.add_compositor(name, &caller).await,
+            Command::RemoveCompositor(name) => self.remove_compositor(name, &caller).await,
+            Command::SetPrimaryDomain(domain) => self.set_domain(domain, &caller).await,
+            Command::SetPowerMap(map) => self.set_power_map(map, &caller).await,
+            Command::SetIdleSelector(is_on) => self.set_idle_selector(is_on, &caller).await,
+            Command::ResetChoices(which) => self.reset_choices(&which, &caller).await,
         };
         // A caller that has gone does not need the answer.
-        let _ = request.reply.send(result);
+        let _ = request.reply.send(result.map(|()| 0));
+    }
+
+    /// systemd cannot be told that a reload failed, so people are, until one succeeds.
+    fn warn_about_configuration(&mut self, refused: Option<String>) {
+        let before = std::mem::replace(&mut self.configuration_refused, refused.clone());
+        self.replace_warning(before.as_ref(), refused);
+    }
+
+    fn replace_warning(&mut self, before: Option<&String>, now: Option<String>) {
+        let warnings = &mut self.status.warnings;
+        warnings.retain(|warning| Some(warning) != before);
+        warnings.extend(now);
+        self.publish();
     }
 
     /// Reads the configuration again. A wrong one changes nothing.
-    async fn reload(&mut self) {
+    async fn reload(&mut self) -> Result<(), Refusal> {
         self.notifier.reloading(clock::monotonic());
-        match config::load(&self.config) {
+        let result = match config::load(&self.config) {
             Ok(config) => self.reconfigure(config).await,
-            Err(error) => log::error!("The configuration stays as it was: {error}."),
-        }
+            Err(error) => Err(BusError::InvalidConfig
+                .because(format!("The configuration stays as it was: {error}."))),
+        };
+        self.warn_about_configuration(result.as_ref().err().map(ToString::to_string));
         self.notifier.ready();
+        result
+    }
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -12,6 +12,8 @@ mod bpf_consts;
 pub mod fake;
 #[cfg(feature = "bpf")]
 mod maps;
+#[cfg(feature = "bpf")]
+mod needed_types;
 mod script;
 
 /// The name our scheduler goes by in the kernel.

@@ -1,6 +1,7 @@
 //! Where log records go: to the journal with structured fields, or to standard error.
 //!
-//! `info` is a state change, `debug` a decision, `trace` a tick.
+//! `info` is a state change, `debug` a decision, `trace` a tick. From `debug` on, standard error shows the
+//! fields as well.
 
 use std::io::Write;
 
@@ -52,7 +53,11 @@ impl Log for Sink {
             Level::Trace => "trace: ",
         };
         // Nowhere is left to say that standard error is gone.
-        let _ = writeln!(std::io::stderr().lock(), "pandemoniumd: {prefix}{message}");
+        let shown = shown_fields(record);
+        let _ = writeln!(
+            std::io::stderr().lock(),
+            "pandemoniumd: {prefix}{message}{shown}"
+        );
     }
 
     fn flush(&self) {}
@@ -65,13 +70,27 @@ fn send(record: &Record<'_>, message: &str) -> Result<(), libsystemd::errors::Sd
         Level::Info => Priority::Info,
         Level::Debug | Level::Trace => Priority::Debug,
     };
-    let mut fields = Fields(vec![(
-        "SYSLOG_IDENTIFIER".to_owned(),
-        "pandemoniumd".to_owned(),
-    )]);
+    let identifier = ("SYSLOG_IDENTIFIER".to_owned(), "pandemoniumd".to_owned());
+    let all = std::iter::once(identifier).chain(fields(record));
+    journal_send(priority, message, all)
+}
+
+/// The fields as the end of a line, for whoever wants to see more.
+fn shown_fields(record: &Record<'_>) -> String {
+    if log::max_level() < LevelFilter::Debug {
+        return String::new();
+    }
+    fields(record)
+        .iter()
+        .map(|(key, value)| format!(" {key}={}", one_line(value)))
+        .collect()
+}
+
+fn fields(record: &Record<'_>) -> Vec<(String, String)> {
+    let mut fields = Fields(Vec::new());
     // Collecting into a vector cannot fail.
     let _ = record.key_values().visit(&mut fields);
-    journal_send(priority, message, fields.0.into_iter())
+    fields.0
 }
 
 struct Fields(Vec<(String, String)>);

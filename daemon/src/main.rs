@@ -7,17 +7,24 @@ mod choices;
 mod clock;
 mod config;
 mod daemon;
+mod diagnostics;
 mod engine;
 mod failure;
+mod history;
 mod kernel;
 mod log;
+mod memory;
 mod notify;
+mod power;
 mod power_profile;
 mod profile_store;
+mod profile_text;
+mod state_file;
 mod status;
 // Without the kernel half only its tests need it.
 #[cfg(any(feature = "bpf", test))]
 mod topology;
+mod wanted;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -33,6 +40,8 @@ use daemon::{Daemon, Pace, Setup};
 use failure::{Failure, exit_code};
 use kernel::Kernel;
 use kernel::fake::ScriptedKernel;
+use memory::MemoryStore;
+use power::Told;
 use profile_store::ProfileStore;
 use status::Status;
 
@@ -40,7 +49,7 @@ use status::Status;
 struct Machine {
     kernel: Box<dyn Kernel>,
     pace: Pace,
-    /// Where the power profile is read.
+    /// Where the power profile is read if no service says it.
     sysfs: Option<PathBuf>,
 }
 
@@ -96,10 +105,11 @@ fn run(args: &Args) -> Result<(), Failure> {
 async fn serve(args: &Args, setup: Setup) -> Result<(), Failure> {
     let (published, status) = watch::channel(Status::default());
     let (requests, waiting) = mpsc::channel(MAX_REQUESTS);
+    let (told, hearing) = watch::channel(Told::default());
     let tick = setup.pace.tick;
-    let daemon = Daemon::new(setup, published, waiting);
+    let daemon = Daemon::new(setup, published, waiting, hearing);
     if let Some(at) = args.bus() {
-        let bus = Bus::new(at, status, Requests(requests));
+        let bus = Bus::new(at, status, Requests(requests), told);
         let connection = bus.connect().await?;
         tokio::spawn(bus.keep(connection));
     }
@@ -107,7 +117,6 @@ async fn serve(args: &Args, setup: Setup) -> Result<(), Failure> {
 }
 
 fn setup(args: &Args, source: config::Source, config: Config) -> Result<Setup, Failure> {
-    let mode = args.mode().unwrap_or(config.mode);
     let configured = Config {
         choices: args.overrides.on(config.choices),
         ..config
@@ -122,9 +131,10 @@ fn setup(args: &Args, source: config::Source, config: Config) -> Result<Setup, F
         kernel: machine.kernel,
         nr_cpus: args.nr_cpus.unwrap_or(online),
         is_cpu_count_fixed: args.nr_cpus.is_some(),
-        mode,
+        mode: args.mode(),
         pace: machine.pace,
         store: ProfileStore::new(&args.state_dir()),
+        memory: MemoryStore::new(&args.state_dir()),
         config: source,
         configured,
         overrides: args.overrides.clone(),
@@ -140,14 +150,11 @@ fn machine(args: &Args) -> Result<Machine, Failure> {
     };
     let scripted = ScriptedKernel::open(path)
         .map_err(|error| Failure::new(exit_code::USAGE, format!("{error:#}.")))?;
-    let (tick, backoff_second) = scripted.pace();
+    let (tick, second) = scripted.pace();
     Ok(Machine {
         sysfs: scripted.sysfs(),
         kernel: Box::new(scripted),
-        pace: Pace {
-            tick,
-            backoff_second,
-        },
+        pace: Pace { tick, second },
     })
 }
 

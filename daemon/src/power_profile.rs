@@ -1,4 +1,5 @@
-//! What the machine is set to, as sysfs says it. The root is an argument, so it can be tested.
+//! What the machine is set to, as sysfs says it, for when no service does. The root is an argument, so it
+//! can be tested.
 
 use std::fs;
 use std::path::Path;
@@ -10,20 +11,20 @@ const PLATFORM: &str = "firmware/acpi/platform_profile";
 /// Elsewhere the switch sets this, the same for every CPU.
 const PREFERENCE: &str = "devices/system/cpu/cpu0/cpufreq/energy_performance_preference";
 
-/// The profile below `root` (usually `/sys`); balanced where nothing says anything else.
-pub fn read(root: &Path) -> PowerProfile {
+/// The profile below `root` (usually `/sys`), if anything there says one.
+pub fn read(root: &Path) -> Option<PowerProfile> {
     if let Some(word) = word(&root.join(PLATFORM)) {
-        return match word.as_str() {
+        return Some(match word.as_str() {
             "performance" | "balanced-performance" => PowerProfile::Performance,
-            "low-power" | "quiet" | "cool" => PowerProfile::Powersave,
+            "low-power" | "quiet" | "cool" => PowerProfile::PowerSaver,
             _ => PowerProfile::Balanced,
-        };
+        });
     }
-    match word(&root.join(PREFERENCE)).as_deref() {
+    match word(&root.join(PREFERENCE))?.as_str() {
         // "balance_performance" is what many machines start with, so it asks for nothing.
-        Some("performance") => PowerProfile::Performance,
-        Some("power") => PowerProfile::Powersave,
-        _ => PowerProfile::Balanced,
+        "performance" => Some(PowerProfile::Performance),
+        "power" => Some(PowerProfile::PowerSaver),
+        _ => Some(PowerProfile::Balanced),
     }
 }
 
@@ -36,7 +37,7 @@ fn word(path: &Path) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn profile(files: &[(&str, &str)]) -> PowerProfile {
+    fn profile(files: &[(&str, &str)]) -> Option<PowerProfile> {
         let root = tempfile::tempdir().expect("a directory");
         for (file, text) in files {
             let path = root.path().join(file);
@@ -55,13 +56,13 @@ mod tests {
             ("balanced\n", PowerProfile::Balanced),
             ("custom\n", PowerProfile::Balanced),
             ("\n", PowerProfile::Balanced),
-            ("low-power\n", PowerProfile::Powersave),
-            ("quiet\n", PowerProfile::Powersave),
-            ("cool\n", PowerProfile::Powersave),
+            ("low-power\n", PowerProfile::PowerSaver),
+            ("quiet\n", PowerProfile::PowerSaver),
+            ("cool\n", PowerProfile::PowerSaver),
         ] {
             let found = profile(&[(PLATFORM, word), (PREFERENCE, "performance\n")]);
             let alone = profile(&[(PLATFORM, word)]);
-            assert_eq!((found, alone), (expected, expected), "{word:?}");
+            assert_eq!((found, alone), (Some(expected), Some(expected)), "{word:?}");
         }
     }
 
@@ -72,15 +73,15 @@ mod tests {
             ("balance_performance\n", PowerProfile::Balanced),
             ("default\n", PowerProfile::Balanced),
             ("balance_power\n", PowerProfile::Balanced),
-            ("power\n", PowerProfile::Powersave),
+            ("power\n", PowerProfile::PowerSaver),
             ("128\n", PowerProfile::Balanced),
         ] {
-            assert_eq!(profile(&[(PREFERENCE, word)]), expected, "{word:?}");
+            assert_eq!(profile(&[(PREFERENCE, word)]), Some(expected), "{word:?}");
         }
     }
 
     #[test]
-    fn a_machine_that_says_nothing_is_balanced() {
-        assert_eq!(profile(&[]), PowerProfile::Balanced);
+    fn a_machine_may_say_nothing() {
+        assert_eq!(profile(&[]), None);
     }
 }

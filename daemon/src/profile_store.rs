@@ -2,25 +2,23 @@
 //!
 //! The file is: magic, version, record count, launch counter, records of fixed size, checksum; numbers
 //! are little-endian. A file that is not exactly that is set aside, never repaired and never deleted.
-//! Version 1, whose records lack the context switches, is read, and written anew as version 2.
+//! Older versions are read, and written anew as the present one: records of version 1 lack the context
+//! switches, those of version 2 the pin.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use pandemonium_policy::{Profile, Profiles};
-use rustix::fs::OFlags;
+use pandemonium_policy::{Profile, Profiles, Tier};
 use thiserror::Error;
 
+use crate::state_file::{self, ReadError};
+
 const MAGIC: &[u8; 8] = b"PANDPROF";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const HEADER_BYTES: usize = 24;
-const RECORD_BYTES: usize = 72;
+const RECORD_BYTES: usize = 76;
 const CHECKSUM_BYTES: usize = 8;
 const MAX_BYTES: usize = HEADER_BYTES + Profiles::CAPACITY * RECORD_BYTES + CHECKSUM_BYTES;
-/// Files set aside that are kept; the oldest goes first.
-const MAX_QUARANTINED: usize = 5;
 
 /// The file's name in the state directory.
 pub const FILE_NAME: &str = "profiles.bin";
@@ -45,18 +43,9 @@ pub enum FormatError {
 /// Why there are no profiles to start from.
 #[derive(Debug, Error)]
 pub enum LoadError {
-    /// There is no file.
-    #[error("does not exist")]
-    Missing,
-    /// It is a link, directory, FIFO or device.
-    #[error("is not a regular file")]
-    NotAFile,
-    /// It is larger than a full table.
-    #[error("is larger than {MAX_BYTES} bytes")]
-    TooLarge,
-    /// It cannot be read.
-    #[error("cannot be read: {0}")]
-    Io(#[from] io::Error),
+    /// There is nothing to read.
+    #[error("{0}")]
+    File(#[from] ReadError),
     /// Its content is wrong.
     #[error("{0}")]
     Format(#[from] FormatError),
@@ -81,12 +70,9 @@ impl ProfileStore {
         let path = self.directory.join(FILE_NAME);
         match read(&path) {
             Ok(profiles) => (profiles, None),
-            Err(LoadError::Missing) => (Profiles::new(), None),
+            Err(LoadError::File(ReadError::Missing)) => (Profiles::new(), None),
             Err(error) => {
-                let fate = match self.quarantine(&path) {
-                    Ok(kept) => format!("it was set aside as {}", kept.display()),
-                    Err(error) => format!("it could not be set aside ({error})"),
-                };
+                let fate = state_file::fate(&self.directory, FILE_NAME);
                 let sentence = format!(
                     "The profile file {} {error}; {fate}, and learning starts afresh.",
                     path.display()
@@ -98,45 +84,7 @@ impl ProfileStore {
 
     /// Writes the profiles so that after a power cut either the old or the new file is there.
     pub fn save(&self, profiles: &Profiles) -> io::Result<()> {
-        fs::create_dir_all(&self.directory)?;
-        let temporary = self.directory.join(format!(".{FILE_NAME}.new"));
-        let written = write_durably(&temporary, &encode(profiles))
-            .and_then(|()| fs::rename(&temporary, self.directory.join(FILE_NAME)))
-            .and_then(|()| File::open(&self.directory)?.sync_all());
-        if written.is_err() {
-            // What is left of a failed write must not use up a full disk.
-            let _ = fs::remove_file(&temporary);
-        }
-        written
-    }
-
-    fn quarantine(&self, path: &Path) -> io::Result<PathBuf> {
-        let mut numbers = self.quarantined()?;
-        numbers.sort_unstable();
-        let next = numbers.last().map_or(1, |last| last.saturating_add(1));
-        let kept = self.quarantine_path(next);
-        fs::rename(path, &kept)?;
-        let surplus = (numbers.len() + 1).saturating_sub(MAX_QUARANTINED);
-        for number in numbers.into_iter().take(surplus) {
-            // One that cannot be removed, such as a directory, only takes up its place.
-            let _ = fs::remove_file(self.quarantine_path(number));
-        }
-        Ok(kept)
-    }
-
-    fn quarantine_path(&self, number: u64) -> PathBuf {
-        self.directory.join(format!("{FILE_NAME}.corrupt-{number}"))
-    }
-
-    fn quarantined(&self) -> io::Result<Vec<u64>> {
-        let prefix = format!("{FILE_NAME}.corrupt-");
-        let mut numbers = Vec::new();
-        for entry in fs::read_dir(&self.directory)? {
-            let name = entry?.file_name();
-            let number = name.to_str().and_then(|name| name.strip_prefix(&prefix));
-            numbers.extend(number.and_then(|number| number.parse::<u64>().ok()));
-        }
-        Ok(numbers)
+        state_file::replace(&self.directory, FILE_NAME, &encode(profiles))
     }
 }
 
@@ -154,42 +102,7 @@ pub fn check(path: &Path) -> Result<String, String> {
 }
 
 fn read(path: &Path) -> Result<Profiles, LoadError> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path);
-    let file = match opened {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(LoadError::Missing),
-        Err(_) if fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file()) => {
-            return Err(LoadError::NotAFile);
-        }
-        Err(error) => return Err(error.into()),
-    };
-    if !file.metadata()?.is_file() {
-        return Err(LoadError::NotAFile);
-    }
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > MAX_BYTES {
-        return Err(LoadError::TooLarge);
-    }
-    Ok(decode(&bytes)?)
-}
-
-fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o640)
-        .open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+    Ok(decode(&state_file::read(path, MAX_BYTES)?)?)
 }
 
 /// The bytes of a profile file.
@@ -213,6 +126,7 @@ pub fn encode(profiles: &Profiles) -> Vec<u8> {
         bytes.extend_from_slice(&profile.last_used.to_le_bytes());
         bytes.extend_from_slice(&profile.first_used.to_le_bytes());
         bytes.extend_from_slice(&profile.csw_rate.to_le_bytes());
+        bytes.extend_from_slice(&pin_word(profile.pinned).to_le_bytes());
     }
     bytes.extend_from_slice(&checksum(&bytes).to_le_bytes());
     bytes
@@ -247,10 +161,20 @@ pub fn decode(bytes: &[u8]) -> Result<Profiles, FormatError> {
 /// The size of a record in a file of this version, if it can be read.
 fn record_bytes(version: u32) -> Option<usize> {
     match version {
-        1 => Some(RECORD_BYTES - size_of::<u32>()),
+        1 => Some(RECORD_BYTES - 2 * size_of::<u32>()),
+        2 => Some(RECORD_BYTES - size_of::<u32>()),
         VERSION => Some(RECORD_BYTES),
         _ => None,
     }
+}
+
+/// A pin as a word of a record: one more than the tier, or 0.
+fn pin_word(pinned: Option<Tier>) -> u32 {
+    pinned.map_or(0, |tier| tier.index() as u32 + 1)
+}
+
+fn pin_of(word: u32) -> Option<Tier> {
+    Tier::from_index((word as usize).checked_sub(1)?)
 }
 
 /// FNV-1a: catches every single changed byte, and needs no table.
@@ -290,6 +214,8 @@ impl Cursor<'_> {
             first_used: self.u64()?,
             // Last in the record, because files of version 1 end before it.
             csw_rate: self.u32().unwrap_or(0),
+            // And those of version 2 before this.
+            pinned: pin_of(self.u32().unwrap_or(0)),
         })
     }
 }

@@ -3,14 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pandemonium_api::{LastExit, Snapshot, escape, state};
+use pandemonium_api::{HoldRow, LastExit, Snapshot, escape, state};
+use pandemonium_policy::limits::{BURST_WINDOW_NS, LONGRUN_NS, Limits};
 use pandemonium_policy::{
-    Counters, CpuSet, Decision, Knobs, Mode, Pattern, Profile, Profiles, Sample,
+    Counters, CpuSet, Decision, Knobs, Mode, Pattern, PowerProfile, PowerSituation, PowerSource,
+    Profile, Profiles, Sample,
 };
 
 use crate::choices::Choices;
 use crate::clock::realtime_usec;
 use crate::kernel::{Exit, KernelStatus};
+
+/// Exits that the report shows.
+const MAX_EXITS: usize = 8;
 
 /// The life of the scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,12 +56,38 @@ pub struct Status {
     pub state: State,
     /// One sentence on why; empty while running.
     pub reason: String,
+    /// The mode to be in.
+    pub target: Mode,
+    /// Who or what decided that.
+    pub why: String,
     /// The mode that was asked for last.
     pub requested: Mode,
+    /// The programs that hold a mode, the newest last.
+    pub holds: Vec<HoldRow>,
+    /// How often holds were cancelled since the daemon started.
+    pub cancellations: u64,
+    /// The last time that happened.
+    pub last_cancelled: Cancelled,
+    /// The mode that a start would lead to now.
+    pub start_mode: Mode,
+    /// The mode that the next start of the daemon takes.
+    pub boot_mode: Mode,
+    /// When the mode goes back unless it is confirmed, CLOCK_REALTIME microseconds; 0 for never.
+    pub confirm_usec: u64,
+    /// Whether a mode waits for a confirmation, and whether confirming it means remembering it.
+    pub trial: Option<bool>,
+    /// The mode that is wanted again if it is not confirmed.
+    pub revert_mode: Mode,
+    /// How often an unconfirmed mode went back since the daemon started.
+    pub reverts: u64,
+    /// The last time that happened.
+    pub last_revert: Revert,
     /// The kernel's own words.
     pub kernel: KernelStatus,
     /// Why the kernel last ended the scheduler.
     pub last_exit: LastExit,
+    /// The last few of these, the newest last.
+    pub exits: Vec<LastExit>,
     /// How often the kernel has done so since the daemon started.
     pub ejections: u64,
     /// Automatic returns since the daemon started.
@@ -67,6 +98,8 @@ pub struct Status {
     pub choices: Choices,
     /// The CPUs that the primary domain stands for on this machine; `None` for every CPU.
     pub domain: Option<CpuSet>,
+    /// What is known about power.
+    pub power: PowerSituation,
     /// Sentences about things that work less well than they could.
     pub warnings: Vec<String>,
     /// The last tick.
@@ -76,12 +109,31 @@ pub struct Status {
 }
 
 impl Status {
+    /// The kernel ended the scheduler.
+    pub fn note_exit(&mut self, exit: LastExit) {
+        self.ejections += 1;
+        if self.exits.len() == MAX_EXITS {
+            self.exits.remove(0);
+        }
+        self.exits.push(exit.clone());
+        self.last_exit = exit;
+    }
+
     /// The mode in effect, which is `off` whenever the scheduler is not loaded.
     pub fn mode(&self) -> Mode {
         if self.state == State::Running {
-            self.requested
+            self.target
         } else {
             Mode::Off
+        }
+    }
+
+    /// Who or what decided the mode in effect.
+    pub fn mode_reason(&self) -> &str {
+        match self.state {
+            State::Running => &self.why,
+            _ if self.target == Mode::Off => &self.why,
+            state => state.name(),
         }
     }
 
@@ -102,6 +154,24 @@ impl Status {
         self.domain.map(|cpus| cpus.to_string()).unwrap_or_default()
     }
 
+    /// The power map by name.
+    pub fn power_map_texts(&self) -> BTreeMap<String, String> {
+        let entries = self.choices.power_map.entries();
+        entries
+            .map(|(key, domain)| (key.to_owned(), domain.to_string()))
+            .collect()
+    }
+
+    /// Where power comes from, empty if nobody says.
+    pub fn power_source(&self) -> &'static str {
+        self.power.source.map_or("", PowerSource::name)
+    }
+
+    /// The power profile, empty if nobody says.
+    pub fn power_profile(&self) -> &'static str {
+        self.power.profile.map_or("", PowerProfile::name)
+    }
+
     /// The text of `systemctl status`.
     pub fn sentence(&self) -> String {
         match self.state {
@@ -112,12 +182,32 @@ impl Status {
                 } else {
                     format!(", {regime}")
                 };
-                format!("running, {}{regime}", self.requested.name())
+                format!("running, {}{regime}", self.target.name())
             }
             state if self.reason.is_empty() => state.name().to_owned(),
             state => format!("{}: {}", state.name(), self.reason),
         }
     }
+}
+
+/// An unconfirmed mode that went back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Revert {
+    /// What was to be confirmed.
+    pub from: Mode,
+    /// What is wanted again.
+    pub to: Mode,
+    /// One of [`pandemonium_api::revert::ALL`].
+    pub reason: &'static str,
+}
+
+/// Holds that were cancelled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cancelled {
+    /// By whom.
+    pub by: String,
+    /// What they were.
+    pub holds: Vec<HoldRow>,
 }
 
 /// The learned profiles as of some generation; shared, because they are many and change rarely.
@@ -129,6 +219,8 @@ pub struct Learned {
     pub confident: u32,
     /// Grows with every change.
     pub generation: u64,
+    /// Launches of any program so far.
+    pub launches: u64,
 }
 
 impl Learned {
@@ -138,6 +230,7 @@ impl Learned {
             profiles: Arc::new(profiles.iter().cloned().collect()),
             confident: u32::try_from(profiles.confident_count()).unwrap_or(u32::MAX),
             generation: profiles.generation(),
+            launches: profiles.launches(),
         }
     }
 }
@@ -163,7 +256,12 @@ pub fn printable(status: KernelStatus) -> KernelStatus {
 }
 
 /// One tick as it is published; state, mode and profile counts are filled in when publishing.
-pub fn snapshot(sample: &Sample, totals: &Counters, decision: &Decision) -> Snapshot {
+pub fn snapshot(
+    sample: &Sample,
+    totals: &Counters,
+    decision: &Decision,
+    limits: &Limits,
+) -> Snapshot {
     let tiers = |values: [u64; 3]| (values[0], values[1], values[2]);
     let has_wakes = sample.wakes.iter().any(|wakes| *wakes > 0);
     Snapshot {
@@ -192,6 +290,7 @@ pub fn snapshot(sample: &Sample, totals: &Counters, decision: &Decision) -> Snap
         counters: named_counters(&sample.counters),
         totals: named_counters(totals),
         knobs: named_knobs(&decision.knobs),
+        limits: named_limits(limits),
         ..Snapshot::default()
     }
 }
@@ -203,6 +302,24 @@ fn named_knobs(knobs: &Knobs) -> BTreeMap<String, u64> {
             .map(|value| (spec.name.to_owned(), value))
     };
     Knobs::SPECS.iter().filter_map(named).collect()
+}
+
+/// What the kernel half knows of the limits, by the names it has for them.
+pub fn named_limits(limits: &Limits) -> BTreeMap<String, u64> {
+    [
+        ("overflow_rescue_ns", limits.overflow_rescue_ns),
+        ("starvation_rescue_ns", limits.starvation_rescue_ns),
+        ("vtime_ceiling_ns", limits.vtime_ceiling_ns),
+        ("longrun_ns", LONGRUN_NS),
+        ("burst_window_ns", BURST_WINDOW_NS),
+        ("burst_wakeups", limits.burst_wakeups.into()),
+        ("deficit_budget", limits.deficit_budget.into()),
+        ("longrun_budget", limits.longrun_budget.into()),
+        ("interactive_max", limits.interactive_max.into()),
+        ("placement_depth", limits.placement_depth.into()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
 }
 
 /// Every counter by the name it has on the bus.

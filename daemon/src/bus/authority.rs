@@ -1,8 +1,7 @@
 //! Who may do what. The only place that makes a [`Permit`].
 
-use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -14,6 +13,8 @@ use zbus::proxy::CacheProperties;
 use zbus::{Connection, proxy};
 use zbus_polkit::policykit1::{AuthorityProxy, CheckAuthorizationFlags, Subject};
 
+use super::places::Places;
+
 /// How long polkit may take to answer without a dialog.
 const ANSWER: Duration = Duration::from_secs(5);
 /// How long a dialog may stay open.
@@ -24,15 +25,38 @@ const MAX_WAITING: usize = 64;
 
 /// Every method, and the polkit action that guards it; `None` lets everybody in. What is not in here is
 /// refused.
-const TABLE: [(&str, Option<&str>); 7] = [
+const TABLE: [(&str, Option<&str>); 27] = [
     ("SetMode", Some(action::SET_MODE)),
+    ("Confirm", Some(action::SET_MODE)),
+    ("Revert", Some(action::SET_MODE)),
+    ("Start", Some(action::SET_MODE)),
+    ("Stop", Some(action::SET_MODE)),
+    ("Restart", Some(action::SET_MODE)),
+    ("Reload", Some(action::CONFIGURE)),
+    ("Hold", Some(action::HOLD)),
+    ("WriteDiagnostics", Some(action::INSPECT)),
     ("AddCompositor", Some(action::CONFIGURE)),
     ("RemoveCompositor", Some(action::CONFIGURE)),
     ("SetPrimaryDomain", Some(action::CONFIGURE)),
+    ("SetPowerMap", Some(action::CONFIGURE)),
     ("SetIdleSelector", Some(action::CONFIGURE)),
+    ("ResetChoices", Some(action::CONFIGURE)),
     ("GetSnapshot", None),
+    ("GetHistory", None),
+    ("Subscribe", None),
+    ("Unsubscribe", None),
     ("List", Some(action::INSPECT)),
+    ("Get", Some(action::INSPECT)),
+    ("Export", Some(action::INSPECT)),
+    ("Pin", Some(action::MODIFY_PROFILES)),
+    ("Unpin", Some(action::MODIFY_PROFILES)),
+    ("Forget", Some(action::MODIFY_PROFILES)),
+    ("ForgetAll", Some(action::MODIFY_PROFILES)),
+    ("Import", Some(action::MODIFY_PROFILES)),
 ];
+
+/// What guards a method instead when its effect outlasts the daemon.
+const LASTING: &str = action::CONFIGURE;
 
 /// Proof that a caller may do what it asks for. Nothing but the authority can make one.
 #[derive(Debug)]
@@ -41,6 +65,17 @@ pub struct Permit {
 }
 
 impl Permit {
+    /// The caller, for limits per user.
+    pub fn uid(&self) -> u32 {
+        self.uid
+    }
+
+    /// One that nobody gave.
+    #[cfg(test)]
+    pub fn of_test(uid: u32) -> Permit {
+        Permit { uid }
+    }
+
     /// The caller, for the journal.
     pub fn caller(&self) -> String {
         format!("user {}", self.uid)
@@ -48,39 +83,71 @@ impl Permit {
 }
 
 /// Asks polkit.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Authority {
-    waiting: Arc<Waiting>,
+    waiting: Arc<Places>,
+    tickets: Arc<AtomicU64>,
 }
 
-/// How many requests of which user wait.
-#[derive(Default)]
-struct Waiting {
-    by_user: Mutex<HashMap<u32, usize>>,
-    tickets: AtomicU64,
+impl Default for Authority {
+    fn default() -> Authority {
+        Authority {
+            waiting: Places::new(MAX_WAITING_PER_USER, MAX_WAITING),
+            tickets: Arc::default(),
+        }
+    }
 }
 
-/// A place in the queue, given back when dropped.
-struct Place<'a> {
-    waiting: &'a Waiting,
-    uid: u32,
-}
+/// Where a call comes from: its header, which names the caller and says whether a dialog is welcome, and the
+/// connection it came in on.
+pub type Origin<'a> = (&'a Header<'a>, &'a Connection);
+
+/// Details for the text of the dialog, and for an administrator's rules.
+pub type Details<'a> = &'a [(&'a str, &'a str)];
 
 /// A call to be judged.
-pub struct Call<'a> {
-    /// The connection it came in on.
-    pub connection: &'a Connection,
-    /// Its header, which names the caller and says whether a dialog is welcome.
-    pub header: &'a Header<'a>,
+struct Call<'a> {
+    header: &'a Header<'a>,
+    connection: &'a Connection,
     /// The method it calls, as in the table.
-    pub member: &'static str,
-    /// Details for the text of the dialog, and for an administrator's rules.
-    pub details: &'a [(&'a str, &'a str)],
+    member: &'static str,
+    details: Details<'a>,
 }
 
 impl Authority {
-    /// Lets the call through or refuses it. Never holds anything that a reader needs.
-    pub async fn permit(&self, call: Call<'_>) -> Result<Permit, Refusal> {
+    /// Lets a call of this method through or refuses it. Never holds anything that a reader needs.
+    pub async fn permit(
+        &self,
+        from: Origin<'_>,
+        member: &'static str,
+        details: Details<'_>,
+    ) -> Result<Permit, Refusal> {
+        self.judge(from, member, details, None).await
+    }
+
+    /// The same for a call whose effect outlasts the daemon.
+    pub async fn permit_lasting(
+        &self,
+        from: Origin<'_>,
+        member: &'static str,
+        details: Details<'_>,
+    ) -> Result<Permit, Refusal> {
+        self.judge(from, member, details, Some(LASTING)).await
+    }
+
+    async fn judge(
+        &self,
+        (header, connection): Origin<'_>,
+        member: &'static str,
+        details: Details<'_>,
+        instead: Option<&str>,
+    ) -> Result<Permit, Refusal> {
+        let call = Call {
+            header,
+            connection,
+            member,
+            details,
+        };
         let sender = call
             .header
             .sender()
@@ -96,8 +163,12 @@ impl Authority {
             .find(|(member, _)| *member == call.member)
             .ok_or_else(|| denied("This method is not open to anybody."))?;
         if let Some(action) = guard {
-            let _place = self.waiting.enter(uid)?;
-            self.ask(&call, &bus, sender, action).await?;
+            let _place = self.waiting.enter(uid).ok_or_else(|| {
+                BusError::LimitsExceeded
+                    .because("Too many requests wait already; let those of this user end first.")
+            })?;
+            self.ask(&call, &bus, sender, instead.unwrap_or(action))
+                .await?;
         }
         Ok(Permit { uid })
     }
@@ -125,7 +196,8 @@ impl Authority {
             (CheckAuthorizationFlags::empty(), ANSWER)
         };
         let details = call.details.iter().copied().collect();
-        let ticket = self.waiting.ticket();
+        let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
+        let ticket = format!("pandemonium-{ticket}");
         let check = polkit.check_authorization(&subject, action, &details, flags, &ticket);
         let answer = tokio::select! {
             answer = tokio::time::timeout(patience, check) => answer,
@@ -152,44 +224,6 @@ impl Authority {
     }
 }
 
-impl Waiting {
-    fn enter(&self, uid: u32) -> Result<Place<'_>, Refusal> {
-        // Only counted in here, so a panic elsewhere cannot leave it half changed.
-        let mut by_user = self.by_user.lock().unwrap_or_else(PoisonError::into_inner);
-        let all: usize = by_user.values().sum();
-        let own = by_user.entry(uid).or_default();
-        if *own >= MAX_WAITING_PER_USER || all >= MAX_WAITING {
-            return Err(BusError::LimitsExceeded
-                .because("Too many requests wait for authentication; answer those first."));
-        }
-        *own += 1;
-        Ok(Place { waiting: self, uid })
-    }
-
-    fn ticket(&self) -> String {
-        format!(
-            "pandemonium-{}",
-            self.tickets.fetch_add(1, Ordering::Relaxed)
-        )
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        let mut by_user = self
-            .waiting
-            .by_user
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(own) = by_user.get_mut(&self.uid) {
-            *own -= 1;
-            if *own == 0 {
-                by_user.remove(&self.uid);
-            }
-        }
-    }
-}
-
 async fn bus_proxy(connection: &Connection) -> Result<DBusProxy<'static>, Refusal> {
     let built = proxy::Builder::new(connection)
         .cache_properties(CacheProperties::No)
@@ -202,6 +236,14 @@ async fn polkit_proxy(connection: &Connection) -> zbus::Result<AuthorityProxy<'s
         .cache_properties(CacheProperties::No)
         .build()
         .await
+}
+
+/// Returns when this connection has left the bus.
+pub async fn departure(connection: &Connection, name: &UniqueName<'_>) {
+    match bus_proxy(connection).await {
+        Ok(bus) => gone(&bus, name).await,
+        Err(_) => std::future::pending().await,
+    }
 }
 
 /// Returns when the caller has left the bus.
@@ -257,21 +299,5 @@ mod tests {
                 "{action}"
             );
         }
-    }
-
-    #[test]
-    fn places_are_few_per_user_and_given_back() {
-        let waiting = Waiting::default();
-        let places: Vec<_> = (0..MAX_WAITING_PER_USER)
-            .filter_map(|_| waiting.enter(1).ok())
-            .collect();
-        assert_eq!(places.len(), MAX_WAITING_PER_USER);
-        let refused = waiting.enter(1).err().map(|refusal| refusal.error);
-        assert_eq!(refused, Some(BusError::LimitsExceeded));
-        assert!(waiting.enter(2).is_ok(), "another user is not affected");
-        drop(places);
-        assert!(waiting.enter(1).is_ok());
-        let map = waiting.by_user.lock().expect("not poisoned");
-        assert!(map.is_empty(), "nobody waits, nothing is kept");
     }
 }

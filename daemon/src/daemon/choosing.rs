@@ -1,34 +1,60 @@
 //! What people choose: into the kernel half at once, and kept through every attach.
 
 use pandemonium_api::{BusError, Refusal};
-use pandemonium_policy::{Pattern, PowerProfile, PrimaryDomain, Settings, Topology};
+use pandemonium_policy::{Pattern, PowerMap, PowerSituation, PrimaryDomain, Settings, Topology};
 
 use super::Daemon;
-use crate::choices::Choices;
+use crate::choices::{Choice, Choices, Overrides};
 use crate::config::Config;
+use crate::memory::Memory;
 use crate::power_profile;
 use crate::status::State;
 
+/// What the daemon starts with: what is configured, what was chosen since, and the command line on top; and
+/// a sentence if not all of it fits.
+pub(super) fn at_start(
+    memory: &Memory,
+    overrides: &Overrides,
+    configured: &Choices,
+) -> (Choices, Option<String>) {
+    let choices = overrides.on(memory.choices(configured));
+    match choices.check() {
+        Ok(()) => (choices, None),
+        Err(sentence) => (
+            choices.reset(Choice::Compositors, configured),
+            Some(format!(
+                "{sentence} Those that were chosen at run time are forgotten."
+            )),
+        ),
+    }
+}
+
 impl Daemon {
-    pub(super) fn add_compositor(&mut self, name: Pattern, caller: &str) -> Result<(), Refusal> {
+    pub(super) async fn add_compositor(
+        &mut self,
+        name: Pattern,
+        caller: &str,
+    ) -> Result<(), Refusal> {
         let mut choices = self.status.choices.clone();
         choices.compositors.insert(name);
-        self.choose(choices)?;
-        log::info!("{name} is a compositor on request of {caller}");
-        Ok(())
+        let words = format!("{name} is a compositor");
+        self.choose_and_remember(choices, &words, caller).await
     }
 
-    pub(super) fn remove_compositor(&mut self, name: Pattern, caller: &str) -> Result<(), Refusal> {
+    pub(super) async fn remove_compositor(
+        &mut self,
+        name: Pattern,
+        caller: &str,
+    ) -> Result<(), Refusal> {
         let mut choices = self.status.choices.clone();
         if !choices.compositors.remove(&name) {
             return Err(BusError::NotFound.because(format!("\"{name}\" is not a compositor.")));
         }
-        self.choose(choices)?;
-        log::info!("{name} is no longer a compositor on request of {caller}");
-        Ok(())
+        let words = format!("{name} is no longer a compositor");
+        self.choose_and_remember(choices, &words, caller).await
     }
 
-    pub(super) fn set_domain(
+    pub(super) async fn set_domain(
         &mut self,
         domain: PrimaryDomain,
         caller: &str,
@@ -37,42 +63,86 @@ impl Daemon {
             domain,
             ..self.status.choices.clone()
         };
-        self.choose(choices)?;
-        log::info!("the primary domain is {domain} on request of {caller}");
-        Ok(())
+        let words = format!("the primary domain is {domain}");
+        self.choose_and_remember(choices, &words, caller).await
     }
 
-    pub(super) fn set_idle_selector(&mut self, is_on: bool, caller: &str) -> Result<(), Refusal> {
+    pub(super) async fn set_power_map(
+        &mut self,
+        map: PowerMap,
+        caller: &str,
+    ) -> Result<(), Refusal> {
+        let words = format!("the power map is \"{map}\"");
+        let choices = Choices {
+            power_map: map,
+            ..self.status.choices.clone()
+        };
+        self.choose_and_remember(choices, &words, caller).await
+    }
+
+    pub(super) async fn set_idle_selector(
+        &mut self,
+        is_on: bool,
+        caller: &str,
+    ) -> Result<(), Refusal> {
         let choices = Choices {
             idle_selector: is_on,
             ..self.status.choices.clone()
         };
+        let words = format!("idle selector: {},", if is_on { "on" } else { "off" });
+        self.choose_and_remember(choices, &words, caller).await
+    }
+
+    /// Back to the configuration, all of them at once.
+    pub(super) async fn reset_choices(
+        &mut self,
+        which: &[Choice],
+        caller: &str,
+    ) -> Result<(), Refusal> {
+        let configured = &self.configured.choices;
+        let chosen = self.status.choices.clone();
+        let choices = which
+            .iter()
+            .fold(chosen, |choices, which| choices.reset(*which, configured));
+        let names: Vec<_> = which.iter().map(|which| which.name()).collect();
+        let words = format!("{} as configured", names.join(", "));
+        self.choose_and_remember(choices, &words, caller).await
+    }
+
+    async fn choose_and_remember(
+        &mut self,
+        choices: Choices,
+        words: &str,
+        caller: &str,
+    ) -> Result<(), Refusal> {
         self.choose(choices)?;
-        let word = if is_on { "on" } else { "off" };
-        log::info!("idle selector: {word}, on request of {caller}");
+        log::info!("{words} on request of {caller}");
+        self.remember_choices().await;
         Ok(())
     }
 
-    /// Applies what changed in the configuration. What could not be applied is tried again at the next
-    /// reload.
-    pub(super) async fn reconfigure(&mut self, config: Config) {
+    /// Applies what changed in the configuration: the choices, then the mode. What could not be applied is
+    /// tried again at the next reload.
+    pub(super) async fn reconfigure(&mut self, config: Config) -> Result<(), Refusal> {
         let choices = self.overrides.on(config.choices);
         if choices != self.configured.choices {
             let wanted = self
                 .status
                 .choices
                 .after(&self.configured.choices, &choices);
-            match self.choose(wanted) {
-                Ok(()) => self.configured.choices = choices,
-                Err(refusal) => log::error!("The configuration was not applied: {refusal}"),
-            }
+            self.choose(wanted)?;
+            self.configured.choices = choices;
         }
-        if config.mode != self.configured.mode {
-            self.configured.mode = config.mode;
-            if let Err(refusal) = self.set_mode(config.mode, "the configuration").await {
-                log::error!("{refusal}");
-            }
+        let is_same_mode = config.mode == self.configured.mode;
+        self.configured.mode = config.mode;
+        self.remember_choices().await;
+        if is_same_mode {
+            return Ok(());
         }
+        self.cancel_holds("the configuration");
+        self.plan_confirmation(None);
+        self.wanted.ask(config.mode, "configuration".to_owned());
+        self.bring_about("the configuration").await
     }
 
     /// The kernel half first: what it does not take is not chosen.
@@ -80,28 +150,52 @@ impl Daemon {
         choices
             .check()
             .map_err(|sentence| BusError::LimitsExceeded.because(sentence))?;
-        let settings = self.resolve(&choices);
+        let power = self.power(&choices);
+        let settings = self.resolve(&choices, power);
         self.write_settings(settings).map_err(|error| {
             BusError::LoadFailed.because(format!("The settings stay as they were: {error:#}."))
         })?;
         self.status.choices = choices;
+        self.status.power = power;
         self.publish();
         Ok(())
     }
 
     /// The settings that these choices mean on this machine at this moment.
-    pub(super) fn resolve(&self, choices: &Choices) -> Settings {
-        let profile = match (&self.sysfs, choices.domain) {
-            (Some(root), PrimaryDomain::Auto) => power_profile::read(root),
-            _ => PowerProfile::default(),
-        };
+    fn resolve(&self, choices: &Choices, power: PowerSituation) -> Settings {
         let unknown = Topology::default();
-        choices.settings(self.engine.topology().unwrap_or(&unknown), profile)
+        choices.settings(self.engine.topology().unwrap_or(&unknown), power)
     }
 
-    /// Once a tick and after every attach: the power profile or the known CPUs may have changed.
+    /// What is known about power. Where no service says the profile, sysfs may, which is only asked if
+    /// somebody wants to know: some firmware takes its time.
+    fn power(&self, choices: &Choices) -> PowerSituation {
+        let told = self.heard.power();
+        let is_wanted = told.profile.is_none() && choices.domain == PrimaryDomain::Auto;
+        let sysfs = self.sysfs.as_deref().filter(|_| is_wanted);
+        PowerSituation {
+            profile: told.profile.or_else(|| sysfs.and_then(power_profile::read)),
+            ..told
+        }
+    }
+
+    /// Some service said something about power or sleep.
+    pub(super) fn hear(&mut self) {
+        let told = *self.told.borrow_and_update();
+        if told.sleep != self.heard.sleep {
+            self.suspend.announce(told.sleep.is_on);
+        }
+        self.heard = told;
+        self.follow_machine();
+        self.publish();
+    }
+
+    /// Once a tick, after every attach and when a service said something: the power situation or the
+    /// known CPUs may have changed.
     pub(super) fn follow_machine(&mut self) {
-        let settings = self.resolve(&self.status.choices);
+        let power = self.power(&self.status.choices);
+        self.status.power = power;
+        let settings = self.resolve(&self.status.choices, power);
         if settings == self.settings {
             return;
         }

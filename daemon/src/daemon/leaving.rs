@@ -17,7 +17,7 @@ impl Daemon {
     /// Without a bus nobody can ask for a mode, so there is no use in staying when nothing will
     /// happen by itself.
     pub(super) fn is_pointless(&self) -> Option<Result<(), Failure>> {
-        if !self.is_alone || self.retry_at.is_some() || self.status.requested == Mode::Off {
+        if !self.is_alone || self.retry_at.is_some() || self.wanted.target() == Mode::Off {
             return None;
         }
         let sentence = self.status.reason.clone();

@@ -1,11 +1,13 @@
 //! The state machine: attach, detach, ejection, return.
 
-use pandemonium_api::{BusError, Refusal, message_id};
+use std::time::Duration;
+
+use pandemonium_api::{BusError, Refusal, message_id, revert};
 use pandemonium_policy::{Control, Counters, Mode};
 use tokio::time::Instant;
 
 use super::{Daemon, Why};
-use crate::clock::realtime_usec;
+use crate::clock::realtime_usec_in;
 use crate::kernel::{AttachError, Exit, OPS_NAME};
 use crate::status::{State, last_exit, printable};
 
@@ -16,15 +18,15 @@ const CONFLICT_OVER: &str =
     "The other scheduler is gone; ask for a mode to load PANDEMONIUM again.";
 
 impl Daemon {
-    /// Makes the mode so, or says why not. The wish is remembered either way.
-    pub(super) async fn set_mode(&mut self, mode: Mode, caller: &str) -> Result<(), Refusal> {
-        let before = (self.status.requested, self.status.state);
-        self.status.requested = mode;
+    /// Makes the wanted mode so because somebody asks for it, whatever happened before; or says why not.
+    pub(super) async fn bring_about(&mut self, caller: &str) -> Result<(), Refusal> {
+        let before = (self.status.target, self.status.state);
+        let mode = self.wanted.target();
         self.backoff.reset();
         self.plan_retry(None);
         let result = match mode {
             Mode::Off => {
-                self.stop("Switched off on request.");
+                self.stop(self.wanted.why_off());
                 Ok(())
             }
             Mode::Adaptive | Mode::Bpf if self.status.state == State::Running => self.apply_mode(),
@@ -34,7 +36,7 @@ impl Daemon {
                 .map_err(|error| refusal(&error)),
         };
         self.publish();
-        if result.is_ok() && before != (self.status.requested, self.status.state) {
+        if result.is_ok() && before != (self.status.target, self.status.state) {
             log::info!(
                 MESSAGE_ID = message_id::MODE_CHANGED,
                 PANDEMONIUM_MODE = mode.name(),
@@ -43,6 +45,53 @@ impl Daemon {
             );
         }
         result
+    }
+
+    /// The wanted mode has changed by itself: follows it. What is not loaded although it was wanted stays
+    /// so, and what goes wrong is published and logged; nobody waits for it.
+    pub(super) async fn follow(&mut self, before: Mode) {
+        match self.wanted.target() {
+            now if now == before => {}
+            Mode::Off => {
+                self.plan_retry(None);
+                self.stop(self.wanted.why_off());
+            }
+            _ if self.status.state == State::Running => {
+                let _ = self.apply_mode();
+            }
+            _ if before == Mode::Off => {
+                let _ = self.attach(Why::Asked).await;
+            }
+            _ => {}
+        }
+        self.publish();
+    }
+
+    /// Somebody wants the scheduler loaded, in whatever mode was wanted last.
+    pub(super) async fn start_again(&mut self, caller: &str) -> Result<(), Refusal> {
+        self.wanted.start(format!("request of {caller}"));
+        if self.status.state == State::Running && self.wanted.target() == self.status.target {
+            return Ok(());
+        }
+        self.bring_about(caller).await
+    }
+
+    /// Somebody wants it off until it is started.
+    pub(super) async fn stop_for_now(&mut self, caller: &str) -> Result<(), Refusal> {
+        self.cancel_holds(caller);
+        self.take_back(revert::STOPPED);
+        self.wanted.stop(format!("request of {caller}"));
+        self.bring_about(caller).await
+    }
+
+    /// Somebody wants it loaded anew.
+    pub(super) async fn restart(&mut self, caller: &str) -> Result<(), Refusal> {
+        self.wanted.start(format!("request of {caller}"));
+        if self.status.state == State::Running && self.wanted.target() != Mode::Off {
+            self.unload();
+            self.status.state = State::Starting;
+        }
+        self.bring_about(caller).await
     }
 
     /// Attaches, and plans the next attempt if that makes sense.
@@ -62,43 +111,53 @@ impl Daemon {
         match &result {
             Ok(()) => {
                 self.plan_retry(None);
+                self.limits_in_force = self.limits;
                 self.status.restarts += u32::from(why == Why::Return);
                 self.status.state = State::Running;
                 // Loading may have found CPUs that were not known before.
                 self.follow_machine();
                 self.settle(State::Running, "");
-                log::info!("attached, mode {}", self.status.requested.name());
+                log::info!("attached, mode {}", self.wanted.target().name());
             }
             Err(error) => self.not_attached(error),
         }
         result
     }
 
+    /// Every attempt has its entry in the journal; only one that nothing follows by itself is an error there.
     fn not_attached(&mut self, error: &AttachError) {
-        let sentence = error.to_string();
-        let mut wait = None;
         let state = match error {
             AttachError::Unsupported(_) => State::Unsupported,
-            AttachError::Foreign(name) => {
-                // Our own name is most likely an earlier daemon that the kernel still cleans up after.
-                if name == OPS_NAME {
-                    wait = self.backoff.failed(Instant::now());
-                }
-                State::Conflict
-            }
-            AttachError::Permission(_) => State::Stopped,
-            AttachError::Load(_) => {
-                wait = self.backoff.failed(Instant::now());
-                State::Stopped
-            }
+            AttachError::Foreign(_) => State::Conflict,
+            AttachError::Permission(_) | AttachError::Load(_) => State::Stopped,
         };
+        let is_worth_it = match error {
+            // Our own name is most likely an earlier daemon that the kernel still cleans up after.
+            AttachError::Foreign(name) => name == OPS_NAME,
+            AttachError::Load(_) => true,
+            AttachError::Unsupported(_) | AttachError::Permission(_) => false,
+        };
+        let wait = self.next_attempt(is_worth_it);
+        let sentence = error.to_string();
         if state == State::Conflict {
             log::warn!(MESSAGE_ID = message_id::CONFLICT; "{sentence}");
         } else {
-            log::error!("{sentence}");
+            let level = match wait {
+                Some(_) => log::Level::Warn,
+                None => log::Level::Error,
+            };
+            log::log!(level, MESSAGE_ID = message_id::NOT_LOADED; "{sentence}");
         }
-        self.plan_retry(wait);
         self.settle(state, &sentence);
+    }
+
+    /// Plans the next attempt to attach, if another one is worth it and there were not too many already.
+    fn next_attempt(&mut self, is_worth_it: bool) -> Option<Duration> {
+        let wait = is_worth_it
+            .then(|| self.backoff.failed(Instant::now()))
+            .flatten();
+        self.plan_retry(wait);
+        wait
     }
 
     /// Asks the kernel half whether our scheduler was ended.
@@ -119,16 +178,11 @@ impl Daemon {
     }
 
     fn ejected(&mut self, exit: &Exit) {
-        self.drain_observations();
-        self.engine.detach();
-        self.previous = None;
-        let wait = if exit.retry {
-            self.backoff.failed(Instant::now())
-        } else {
-            None
-        };
-        let has_given_up = exit.retry && wait.is_none();
-        self.plan_retry(wait);
+        self.unload();
+        self.take_back(revert::EJECTED);
+        let is_worth_it = exit.retry && self.wanted.target() != Mode::Off;
+        let wait = self.next_attempt(is_worth_it);
+        let has_given_up = is_worth_it && wait.is_none();
         let shown = last_exit(exit);
         let next = match wait {
             Some(wait) => format!("trying again in {:.1} s", wait.as_secs_f64()),
@@ -150,8 +204,7 @@ impl Daemon {
             PANDEMONIUM_EXIT_MESSAGE = shown.message.as_str();
             "{sentence}"
         );
-        self.status.last_exit = shown;
-        self.status.ejections += 1;
+        self.status.note_exit(shown);
         self.settle(State::Ejected, &sentence);
     }
 
@@ -170,7 +223,7 @@ impl Daemon {
             State::Conflict if !is_taken && self.retry_at.is_none() => {
                 self.settle(State::Stopped, CONFLICT_OVER)
             }
-            State::Ejected | State::Stopped if is_taken && self.status.requested != Mode::Off => {
+            State::Ejected | State::Stopped if is_taken && self.wanted.target() != Mode::Off => {
                 self.not_attached(&AttachError::Foreign(printable(kernel).ops));
             }
             _ => {}
@@ -178,16 +231,19 @@ impl Daemon {
     }
 
     fn stop(&mut self, reason: &str) {
-        self.drain_observations();
-        self.engine.detach();
-        self.previous = None;
+        self.unload();
         self.settle(State::Stopped, reason);
     }
 
-    fn plan_retry(&mut self, wait: Option<std::time::Duration>) {
+    fn unload(&mut self) {
+        self.drain_observations();
+        self.engine.detach();
+        self.previous = None;
+    }
+
+    fn plan_retry(&mut self, wait: Option<Duration>) {
         self.retry_at = wait.map(|wait| Instant::now() + wait);
-        let usec = wait.map(|wait| u64::try_from(wait.as_micros()).unwrap_or(u64::MAX));
-        self.status.next_retry_usec = usec.map_or(0, |usec| realtime_usec().saturating_add(usec));
+        self.status.next_retry_usec = wait.map_or(0, realtime_usec_in);
     }
 
     /// Enters a state and publishes it with what the kernel says at this moment.
@@ -202,7 +258,16 @@ impl Daemon {
 
     /// The one way out: the status as it is now, with the kernel's own words.
     pub(super) fn publish(&mut self) {
+        let remembered = self.memory.mode(self.configured.mode);
         let status = &mut self.status;
+        status.target = self.wanted.target();
+        status.requested = self.wanted.wish();
+        status.start_mode = self.wanted.start_mode();
+        status.trial = self.wanted.trial();
+        status.revert_mode = self.wanted.revert_mode();
+        status.why = self.wanted.why();
+        status.holds = self.wanted.holds();
+        status.boot_mode = self.mode_option.unwrap_or(remembered);
         status.kernel = printable(self.engine.status());
         status.snapshot.state = status.state.name().to_owned();
         status.snapshot.mode = status.mode().name().to_owned();

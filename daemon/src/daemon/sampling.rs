@@ -28,7 +28,7 @@ impl Daemon {
         if self.ticks.is_multiple_of(LEARNED_TICKS) {
             self.refresh_learned();
         }
-        if self.ticks.is_multiple_of(SAVE_TICKS) {
+        if self.is_save_due || self.ticks.is_multiple_of(SAVE_TICKS) {
             self.save_in_background();
         }
         self.publish();
@@ -51,7 +51,7 @@ impl Daemon {
         self.follow_hotplug(&reading);
         let previous = self.previous.take().unwrap_or_else(|| reading.clone());
         let sample = Sample::between(&previous, &reading);
-        let decision = self.control.step(self.status.requested, &sample);
+        let decision = self.control.step(self.wanted.target(), &sample);
         log::trace!(
             "idle {} permille, {}",
             sample.idle_permille,
@@ -67,7 +67,8 @@ impl Daemon {
                 knobs: self.knobs,
                 ..decision
             };
-            self.status.snapshot = snapshot(&sample, &self.totals, &effective);
+            self.status.snapshot =
+                snapshot(&sample, &self.totals, &effective, &self.limits_in_force);
         }
     }
 
@@ -101,14 +102,17 @@ impl Daemon {
         let Some(kernel) = self.engine.kernel() else {
             return;
         };
-        if let Err(error) = kernel.write_limits(&self.limits) {
-            log::warn!("The kernel half keeps the limits of another number of CPUs: {error:#}.");
+        match kernel.write_limits(&self.limits) {
+            Ok(()) => self.limits_in_force = self.limits,
+            Err(error) => {
+                log::warn!("The kernel half keeps the limits of another number of CPUs: {error:#}.")
+            }
         }
     }
 
     /// Switches between adaptive and BPF mode while attached, without loading anything.
     pub(super) fn apply_mode(&mut self) -> Result<(), Refusal> {
-        let knobs = match self.status.requested {
+        let knobs = match self.wanted.target() {
             Mode::Adaptive => self.control.knobs(),
             Mode::Bpf | Mode::Off => Knobs::default(),
         };
@@ -136,7 +140,7 @@ impl Daemon {
     }
 
     /// What was learned goes into the kernel half, if it says anything new.
-    fn predict(&mut self) {
+    pub(super) fn predict(&mut self) {
         let generation = self.profiles.generation();
         if generation == self.predicted_generation {
             return;
@@ -174,11 +178,12 @@ impl Daemon {
     }
 
     /// A save now and then, so that a crash costs minutes of learning and not days.
-    fn save_in_background(&mut self) {
+    pub(super) fn save_in_background(&mut self) {
         let is_busy = self
             .saving
             .as_ref()
             .is_some_and(|saving| !saving.is_finished());
+        self.is_save_due = is_busy;
         if is_busy || self.profiles.generation() == self.loaded_generation {
             return;
         }

@@ -1,13 +1,14 @@
 //! The real kernel: loads the scheduler, attaches it, and hears when the kernel ended it.
 
 use super::bpf_consts::KernelConsts;
-use super::maps;
 use super::{AttachError, Exit, Kernel, KernelStatus};
+use super::{bpf_consts, maps, needed_types};
 use crate::{clock, topology};
 use anyhow::{Context, Result};
+use libbpf_rs::btf::Btf;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{
-    ErrorKind, Link, OpenObject, PrintLevel, RingBuffer, RingBufferBuilder, libbpf_sys,
+    AsRawLibbpf, ErrorKind, Link, OpenObject, PrintLevel, RingBuffer, RingBufferBuilder, libbpf_sys,
 };
 use pandemonium_policy::idle_layout::IdleLayout;
 use pandemonium_policy::knobs::Knobs;
@@ -16,7 +17,9 @@ use pandemonium_policy::profile::{Observation, Prediction};
 use pandemonium_policy::sample::Reading;
 use pandemonium_policy::settings::Settings;
 use pandemonium_policy::topology::Topology;
-use std::fs;
+use rustix::fs::{MemfdFlags, memfd_create};
+use std::fs::{self, File};
+use std::io::Write;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::path::Path;
@@ -33,6 +36,7 @@ pub(super) mod skel {
 }
 use skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel};
 
+const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 const SCHED_EXT: &str = "/sys/kernel/sched_ext";
 /// Flags of our ops, by name; those the running kernel lacks are left out.
 const OPS_FLAGS: &[&str] = &[
@@ -135,9 +139,8 @@ impl Kernel for BpfKernel {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clear();
-        let consts =
-            KernelConsts::read().map_err(|e| AttachError::Unsupported(format!("{e:#}")))?;
-        if let [first, ..] = consts.unusable() {
+        let opened = open().map_err(attach_error)?;
+        if let [first, ..] = opened.consts.unusable() {
             return Err(AttachError::Unsupported(format!(
                 "its type information is incomplete: {first} cannot be called, a defect of this \
                  kernel build"
@@ -151,7 +154,7 @@ impl Kernel for BpfKernel {
             settings: maps::settings_of(settings, &self.layout, self.generation),
             predictions,
         };
-        self.loaded = Some(load(&start, consts).map_err(attach_error)?);
+        self.loaded = Some(load(&start, opened).map_err(attach_error)?);
         Ok(())
     }
 
@@ -256,7 +259,7 @@ fn check_kernel() -> Result<(), AttachError> {
             "it has no /sys/kernel/sched_ext".into(),
         ));
     }
-    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+    if !Path::new(KERNEL_TYPES).exists() {
         return Err(AttachError::Unsupported(
             "it has no type information: CONFIG_DEBUG_INFO_BTF=y is missing".into(),
         ));
@@ -284,10 +287,37 @@ struct Start<'a> {
     predictions: &'a [Prediction],
 }
 
-fn load(start: &Start<'_>, consts: KernelConsts) -> Result<Loaded> {
+/// The scheduler before it is loaded, and what it has to know of the kernel.
+struct Opened {
+    skel: OpenBpfSkel<'static>,
+    consts: KernelConsts,
+    /// Loading reads the kernel's types from here.
+    _types: File,
+}
+
+fn open() -> Result<Opened> {
     // The skeleton borrows this for its whole life; it is one pointer in size and loads are rare.
     let storage: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
-    let mut open = BpfSkelBuilder::default().open(storage)?;
+    let mut types = File::from(memfd_create("kernel-types", MemfdFlags::CLOEXEC)?);
+    let path = format!("/proc/self/fd/{}", types.as_raw_fd());
+    let mut builder = BpfSkelBuilder::default();
+    builder.obj_builder.btf_custom_path(&path)?;
+    let skel = builder.open(storage)?;
+    types.write_all(&types_for(&skel)?)?;
+    let consts = KernelConsts::of(&Btf::from_path(&path)?);
+    Ok(Opened {
+        skel,
+        consts,
+        _types: types,
+    })
+}
+
+fn load(start: &Start<'_>, opened: Opened) -> Result<Loaded> {
+    let Opened {
+        skel: mut open,
+        consts,
+        _types,
+    } = opened;
     let drains_from_idle = consts.has_reenqueue_anywhere();
     maps::write_constants(&mut open, start.topology, start.layout, drains_from_idle)?;
     fill_constants(&mut open, &consts)?;
@@ -318,6 +348,23 @@ fn load(start: &Start<'_>, consts: KernelConsts) -> Result<Loaded> {
         skel,
         consts,
     })
+}
+
+/// What the scheduler and this daemon ask of the kernel's types.
+fn types_for(scheduler: &OpenBpfSkel<'_>) -> Result<Vec<u8>> {
+    let kernel = fs::read(KERNEL_TYPES).context(KERNEL_TYPES)?;
+    // SAFETY: the object outlives the borrow taken here.
+    let object = unsafe { scheduler.open_object().as_libbpf_object().as_ref() };
+    let btf = Btf::from_bpf_object(object)?.context("the scheduler has no type information")?;
+    let mut len = 0;
+    // SAFETY: a valid handle; the bytes belong to it and do not change.
+    let bytes = unsafe { libbpf_sys::btf__raw_data(btf.as_libbpf_object().as_ptr(), &mut len) };
+    anyhow::ensure!(!bytes.is_null(), "there is no room for type information");
+    // SAFETY: as many bytes as `len` says are there as long as the handle is.
+    let scheduler = unsafe { std::slice::from_raw_parts(bytes.cast(), len as usize) };
+    let names = bpf_consts::names();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    needed_types::needed(&kernel, scheduler, &names)
 }
 
 /// How much work each program was for the verifier, which gives up at a million instructions.

@@ -48,13 +48,32 @@ fn is_callable(btf: &Btf<'_>, name: &str) -> bool {
     !takes_aux || find(&format!("{name}_impl")).is_some()
 }
 
+/// Functions and types whose presence decides how the scheduler is loaded.
+const ASKED: &[&str] = &[
+    "scx_bpf_dsq_insert_vtime_args",
+    "__scx_bpf_dsq_insert_vtime",
+    MOVE_WITH_FLAGS,
+    REENQUEUE_LOCAL,
+    REENQUEUE,
+];
+const MOVE_WITH_FLAGS: &str = "scx_bpf_dsq_move_to_local___v2";
+const REENQUEUE_LOCAL: &str = "scx_bpf_reenqueue_local___v2";
+const REENQUEUE: &str = "scx_bpf_dsq_reenq";
+
+/// Every type and function that is looked for here.
+pub fn names() -> Vec<String> {
+    let functions = NEEDED_KFUNCS.iter().chain(ASKED);
+    let prototypes = functions.clone().map(|name| format!("{name}_impl"));
+    let names = ENUMS
+        .iter()
+        .chain(functions.clone())
+        .map(|&name| name.to_owned());
+    names.chain(prototypes).collect()
+}
+
 impl KernelConsts {
-    /// Reads `/sys/kernel/btf/vmlinux`.
-    ///
-    /// # Errors
-    /// When the kernel was built without type information.
-    pub fn read() -> Result<KernelConsts> {
-        let btf = Btf::from_vmlinux().context("the kernel has no type information (BTF)")?;
+    /// Reads them from type information that has all of [`names`] that the kernel has.
+    pub fn of(btf: &Btf<'_>) -> KernelConsts {
         let mut values = HashMap::new();
         for name in ENUMS {
             if let Some(wide) = btf.type_by_name::<types::Enum64<'_>>(name) {
@@ -80,10 +99,10 @@ impl KernelConsts {
                     .collect()
             })
             .unwrap_or_default();
-        let has_immediate_moves = values.contains_key("SCX_ENQ_IMMED")
-            && is_callable(&btf, "scx_bpf_dsq_move_to_local___v2");
-        let has_reenqueue_anywhere = is_callable(&btf, "scx_bpf_reenqueue_local___v2")
-            || is_callable(&btf, "scx_bpf_dsq_reenq");
+        let has_immediate_moves =
+            values.contains_key("SCX_ENQ_IMMED") && is_callable(btf, MOVE_WITH_FLAGS);
+        let has_reenqueue_anywhere =
+            is_callable(btf, REENQUEUE_LOCAL) || is_callable(btf, REENQUEUE);
         let mut needed = NEEDED_KFUNCS.to_vec();
         // Where the arguments have a struct of their own, the older function is not tried.
         if btf
@@ -94,15 +113,15 @@ impl KernelConsts {
         }
         let unusable = needed
             .into_iter()
-            .filter(|name| !is_callable(&btf, name))
+            .filter(|name| !is_callable(btf, name))
             .collect();
-        Ok(KernelConsts {
+        KernelConsts {
             values,
             exit_kinds,
             has_immediate_moves,
             has_reenqueue_anywhere,
             unusable,
-        })
+        }
     }
 
     /// The constant's value, 0 where this kernel lacks it.

@@ -283,7 +283,8 @@ fn names(predictions: &[Prediction]) -> String {
     let name = |prediction: &Prediction| {
         let comm = prediction.comm.split(|byte| *byte == 0).next();
         let comm = String::from_utf8_lossy(comm.unwrap_or_default());
-        format!("{comm}={}", prediction.tier.name())
+        let pinned = if prediction.is_pinned { "!" } else { "" };
+        format!("{comm}={}{pinned}", prediction.tier.name())
     };
     let all: Vec<_> = predictions.iter().map(name).collect();
     format!("predictions {}", all.join(","))
@@ -391,6 +392,7 @@ mod tests {
             runtime_dev_ns: 1,
             wakeup_freq: 1,
             csw_rate: 1,
+            is_pinned: false,
         };
         kernel.write_predictions(&[prediction]).expect("writes");
         let text = fs::read_to_string(&record).expect("recorded");

@@ -157,7 +157,7 @@ pub fn write_predictions(skel: &BpfSkel<'_>, predictions: &[Prediction]) -> Resu
             wakeup_freq: prediction.wakeup_freq,
             csw_rate: prediction.csw_rate,
             tier: prediction.tier.index() as u32,
-            unused: 0,
+            pinned: prediction.is_pinned.into(),
         };
         // SAFETY: a plain struct of words without padding, as bytes.
         let value = unsafe {

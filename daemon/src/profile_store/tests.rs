@@ -1,3 +1,5 @@
+use std::fs;
+
 use pandemonium_policy::{Observation, Tier};
 use proptest::prelude::*;
 
@@ -30,16 +32,24 @@ fn table(programs: u64) -> Profiles {
     profiles
 }
 
-/// The file that a daemon of the first version would have written of these.
-fn first_version(profiles: &Profiles) -> Vec<u8> {
+/// The file that a daemon of an older version, whose records have this size, would have written of these.
+fn old_version(profiles: &Profiles, version: u32, record_bytes: usize) -> Vec<u8> {
     let now = encode(profiles);
     let mut bytes = now[..HEADER_BYTES].to_vec();
-    bytes[8..12].copy_from_slice(&1u32.to_le_bytes());
+    bytes[8..12].copy_from_slice(&version.to_le_bytes());
     for record in now[HEADER_BYTES..now.len() - CHECKSUM_BYTES].chunks_exact(RECORD_BYTES) {
-        bytes.extend(&record[..68]);
+        bytes.extend(&record[..record_bytes]);
     }
     bytes.extend(checksum(&bytes).to_le_bytes());
     bytes
+}
+
+fn first_version(profiles: &Profiles) -> Vec<u8> {
+    old_version(profiles, 1, 68)
+}
+
+fn second_version(profiles: &Profiles) -> Vec<u8> {
+    old_version(profiles, 2, 72)
 }
 
 fn rows(profiles: &Profiles) -> (u64, Vec<Profile>) {
@@ -164,12 +174,40 @@ fn the_first_version_is_read_and_written_anew() {
 
 #[test]
 fn records_of_the_wrong_version_are_refused() {
-    for (bytes, version) in [(encode(&table(3)), 1u32), (first_version(&table(3)), 2)] {
+    for (bytes, version) in [
+        (encode(&table(3)), 1u32),
+        (first_version(&table(3)), 2),
+        (second_version(&table(3)), 3),
+    ] {
         let mut bytes = bytes[..bytes.len() - CHECKSUM_BYTES].to_vec();
         bytes[8..12].copy_from_slice(&version.to_le_bytes());
         bytes.extend(checksum(&bytes).to_le_bytes());
         assert_eq!(decode(&bytes).err(), Some(FormatError::Length));
     }
+}
+
+#[test]
+fn a_file_of_the_second_version_is_read_with_nothing_pinned() {
+    let mut profiles = table(3);
+    let loaded = decode(&second_version(&profiles)).expect("valid");
+    assert_eq!(rows(&loaded), rows(&profiles));
+    let comm = profiles.iter().next().expect("one").comm;
+    assert!(profiles.pin(&comm, Tier::Batch));
+    let loaded = decode(&second_version(&profiles)).expect("valid");
+    assert_eq!(loaded.pinned_count(), 0);
+}
+
+#[test]
+fn pins_survive_and_a_word_that_is_none_is_none() {
+    let mut profiles = table(2);
+    let comm = profiles.iter().next().expect("one").comm;
+    for tier in Tier::ALL {
+        assert!(profiles.pin(&comm, tier) && profiles.pin(&[b'n'; 16], tier));
+        let loaded = decode(&encode(&profiles)).expect("valid");
+        assert_eq!(rows(&loaded), rows(&profiles));
+        assert_eq!(loaded.pinned_count(), 2);
+    }
+    assert_eq!([0, 4, u32::MAX].map(pin_of), [None; 3]);
 }
 
 #[test]
@@ -232,7 +270,7 @@ fn links_fifos_and_directories_are_not_followed() {
 #[test]
 fn a_huge_file_is_not_read() {
     let (_dir, store, path) = store();
-    let file = File::create(&path).expect("creates");
+    let file = fs::File::create(&path).expect("creates");
     file.set_len(10 << 30).expect("a sparse file");
     assert!(
         store
@@ -249,7 +287,7 @@ fn quarantine_is_bounded_and_keeps_the_newest() {
         fs::write(&path, format!("garbage {round}")).expect("writes");
         assert!(store.load().1.is_some());
     }
-    assert_eq!(set_aside(dir.path()), MAX_QUARANTINED);
+    assert_eq!(set_aside(dir.path()), state_file::MAX_SET_ASIDE);
     let newest = fs::read_to_string(dir.path().join("profiles.bin.corrupt-9"));
     assert_eq!(newest.expect("kept"), "garbage 8");
 }

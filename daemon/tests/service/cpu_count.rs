@@ -35,6 +35,16 @@ fn told_limits(world: &World) -> Vec<String> {
     told.map(str::to_owned).collect()
 }
 
+/// A limit that grows with every CPU.
+async fn longrun_budget(world: &World) -> u64 {
+    let snapshot = world.metrics().await.get_snapshot().await.unwrap();
+    snapshot
+        .limits
+        .get("longrun_budget")
+        .copied()
+        .unwrap_or_default()
+}
+
 async fn until_in_force(world: &World, what: &str, expected: (u32, u64, u64)) {
     until(what, async || in_force(world).await == expected).await;
 }
@@ -66,8 +76,10 @@ async fn the_control_loop_follows_hotplug_without_loading_anything_anew() {
     world.script(&machine(&world, 8, FEW));
     world.launch(&[]).await;
     until_in_force(&world, "the ceiling of 8 CPUs", (8, 12 * MS, 20 * MS)).await;
+    assert_eq!(longrun_budget(&world).await, 8);
     world.script(&machine(&world, 2, FEW));
     until_in_force(&world, "the ceiling of 2 CPUs", (2, 4 * MS, 10 * MS)).await;
+    assert_eq!(longrun_budget(&world).await, 2);
     world.script(&machine(&world, 8, MANY));
     until_in_force(&world, "the floor of 8 CPUs", (8, 6 * MS, 20 * MS)).await;
     assert_eq!(world.state().await, state::RUNNING);
@@ -75,4 +87,24 @@ async fn the_control_loop_follows_hotplug_without_loading_anything_anew() {
     let attaches = record.lines().filter(|line| *line == "attach").count();
     assert_eq!(attaches, 1, "{record}");
     assert_eq!(told_limits(&world), ["8 CPUs", "2 CPUs", "8 CPUs"]);
+}
+
+#[tokio::test]
+async fn limits_that_the_kernel_half_did_not_take_are_not_shown() {
+    let mut world = World::prepare("").await;
+    world.script(&machine(&world, 8, FEW));
+    world.launch(&[]).await;
+    until("8 CPUs", async || longrun_budget(&world).await == 8).await;
+    world.script(&format!("write_error = true\n{}", machine(&world, 2, FEW)));
+    until("2 CPUs", async || in_force(&world).await.0 == 2).await;
+    stays("the limits of 8 CPUs", async || {
+        longrun_budget(&world).await == 8
+    })
+    .await;
+    world.script(&machine(&world, 2, FEW));
+    world.scheduler().await.restart().await.unwrap();
+    until("the limits of 2 CPUs", async || {
+        longrun_budget(&world).await == 2
+    })
+    .await;
 }

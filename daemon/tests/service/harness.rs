@@ -40,6 +40,24 @@ pub async fn stays<F: AsyncFnMut() -> bool>(what: &str, mut probe: F) {
     }
 }
 
+/// The resident memory of a process, KiB.
+pub fn resident_kib(id: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let number = line.unwrap().split_whitespace().nth(1);
+    number.unwrap().parse().unwrap()
+}
+
+/// The daemon as this connection sees it, without a memory of what it said.
+pub async fn scheduler_of(client: &Connection) -> Scheduler1Proxy<'static> {
+    let builder = Scheduler1Proxy::builder(client);
+    builder
+        .cache_properties(CacheProperties::No)
+        .build()
+        .await
+        .unwrap()
+}
+
 /// Ends a process when the test ends, however that ends.
 pub struct Guard(pub Child);
 
@@ -64,16 +82,12 @@ const OPEN_POLICY: &str = r#"<policy context="default">
 impl Bus {
     /// A bus on which everybody may do everything.
     pub fn start(directory: &Path) -> Bus {
-        Bus::with_policy(directory, OPEN_POLICY)
-    }
-
-    pub fn with_policy(directory: &Path, policy: &str) -> Bus {
         let socket = directory.join("bus");
         let config = directory.join("bus.conf");
         let text = format!(
             "<!DOCTYPE busconfig PUBLIC \"-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN\"\n\
              \"http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd\">\n\
-             <busconfig>\n  <type>session</type>\n  <listen>unix:path={}</listen>\n  {policy}\n\
+             <busconfig>\n  <type>session</type>\n  <listen>unix:path={}</listen>\n  {OPEN_POLICY}\n\
              </busconfig>\n",
             socket.display()
         );
@@ -225,6 +239,11 @@ impl World {
         kill_process(Pid::from_raw(id.cast_signed()).unwrap(), signal).unwrap();
     }
 
+    /// The daemon's resident memory, KiB.
+    pub fn resident_kib(&self) -> u64 {
+        resident_kib(self.daemon.as_ref().unwrap().0.id())
+    }
+
     /// Waits for the daemon's end, at most this many polls of 20 ms.
     pub async fn ended_within(&mut self, polls: u32) -> ExitStatus {
         let daemon = self.daemon.as_mut().unwrap();
@@ -238,12 +257,7 @@ impl World {
     }
 
     pub async fn scheduler(&self) -> Scheduler1Proxy<'static> {
-        let builder = Scheduler1Proxy::builder(&self.client);
-        builder
-            .cache_properties(CacheProperties::No)
-            .build()
-            .await
-            .unwrap()
+        scheduler_of(&self.client).await
     }
 
     pub async fn metrics(&self) -> Metrics1Proxy<'static> {

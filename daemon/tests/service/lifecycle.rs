@@ -253,6 +253,17 @@ async fn a_reload_applies_the_configuration_and_a_wrong_one_changes_nothing() {
     std::fs::write(world.path("config.toml"), "mode = \"warp\"").unwrap();
     world.signal(Signal::HUP);
     stays("bpf", async || scheduler.mode().await.unwrap() == mode::BPF).await;
+    let warnings = async || scheduler.warnings().await.unwrap();
+    let said = warnings().await.concat();
+    assert!(
+        said.contains("config.toml:1:") && said.contains("stays as it was"),
+        "{said}"
+    );
+    world.signal(Signal::HUP);
+    stays("said once", async || warnings().await.len() == 1).await;
+    std::fs::write(world.path("config.toml"), "mode = \"bpf\"").unwrap();
+    world.signal(Signal::HUP);
+    until("nothing is wrong", async || warnings().await.is_empty()).await;
 }
 
 #[tokio::test]

@@ -1,12 +1,21 @@
 //! Denied means not done, and readers are answered whatever polkit does.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
-use pandemonium_api::{BUS_NAME, BusError, OBJECT_PATH, SCHEDULER_INTERFACE, action, mode, state};
+use pandemonium_api::{
+    BUS_NAME, BusError, INTERFACES, METRICS_INTERFACE, OBJECT_PATH, Processes1Proxy,
+    SCHEDULER_INTERFACE, Scheduler1Proxy, action, mode, state,
+};
+use roxmltree::{Document, Node, ParsingOptions};
+use zbus::fdo::PropertiesProxy;
 use zbus::{Connection, Variant};
 
-use crate::harness::{World, until};
+use crate::harness::{World, stays, until};
 use crate::pretended_polkit::Answer;
+
+/// Far longer than a read takes on a loaded machine.
+const FOR_EVER: Duration = Duration::from_secs(60);
 
 /// Calls SetMode the way a script does: without allowing a dialog.
 async fn set_mode_quietly(client: &Connection, mode: &str) -> zbus::Result<()> {
@@ -171,6 +180,142 @@ async fn a_dialog_is_taken_back_when_the_caller_leaves() {
     })
     .await;
     assert_eq!(world.state().await, state::RUNNING);
+    // An answer that comes all the same is for nobody.
+    world.polkit.release();
+    stays("nothing happens", async || {
+        world.scheduler().await.requested_mode().await.unwrap() == mode::ADAPTIVE
+    })
+    .await;
+}
+
+/// Every method that asks polkit.
+fn guarded() -> Vec<String> {
+    let path = format!(
+        "{}/../data/dbus/org.pandemonium.Scheduler1.xml",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let text = std::fs::read_to_string(path).unwrap();
+    let options = ParsingOptions {
+        allow_dtd: true,
+        ..ParsingOptions::default()
+    };
+    let document = Document::parse_with_options(&text, options).unwrap();
+    let methods = document.descendants().filter(|n| n.has_tag_name("method"));
+    let is_guarded = |method: &Node<'_, '_>| {
+        let interface = method.parent().unwrap().attribute("name").unwrap();
+        interface != METRICS_INTERFACE
+    };
+    let names = methods.filter(is_guarded);
+    let names = names.map(|method| method.attribute("name").unwrap().to_owned());
+    names.collect()
+}
+
+/// Calls a method with arguments that would do something.
+async fn call(client: &Connection, member: &str) -> zbus::Result<()> {
+    let scheduler = Scheduler1Proxy::new(client).await?;
+    let processes = Processes1Proxy::new(client).await?;
+    let file = tempfile::tempfile().unwrap();
+    let fd = zbus::Fd::from(&file);
+    match member {
+        "SetMode" => scheduler.set_mode(mode::OFF, HashMap::new()).await,
+        "Confirm" => scheduler.confirm().await,
+        "Revert" => scheduler.revert().await,
+        "Start" => scheduler.start().await,
+        "Stop" => scheduler.stop().await,
+        "Restart" => scheduler.restart().await,
+        "Reload" => scheduler.reload().await,
+        "Hold" => scheduler.hold(mode::OFF, "", "x").await.map(drop),
+        "WriteDiagnostics" => scheduler.write_diagnostics(fd).await,
+        "AddCompositor" => scheduler.add_compositor("mywm").await,
+        "RemoveCompositor" => scheduler.remove_compositor("sway").await,
+        "SetPrimaryDomain" => scheduler.set_primary_domain("0x1").await,
+        "SetPowerMap" => scheduler.set_power_map([("ac", "0x1")].into()).await,
+        "SetIdleSelector" => scheduler.set_idle_selector(false).await,
+        "ResetChoices" => scheduler.reset_choices(&[]).await,
+        "List" => processes.list(0, 0, HashMap::new()).await.map(drop),
+        "Get" => processes.get(b"x").await.map(drop),
+        "Pin" => processes.pin(b"x", "batch").await,
+        "Unpin" => processes.unpin(b"x").await,
+        "Forget" => processes.forget(b"x").await,
+        "ForgetAll" => processes.forget_all().await.map(drop),
+        "Export" => processes.export(fd).await,
+        "Import" => processes.import(fd, HashMap::new()).await.map(drop),
+        other => panic!("{other} is not called here yet"),
+    }
+}
+
+/// What a call could change.
+async fn wishes(world: &World) -> impl PartialEq + std::fmt::Debug {
+    let (scheduler, processes) = (world.scheduler().await, world.processes().await);
+    (
+        scheduler.requested_mode().await.unwrap(),
+        scheduler.mode_reason().await.unwrap(),
+        scheduler.holds().await.unwrap(),
+        scheduler.compositors().await.unwrap(),
+        scheduler.primary_domain().await.unwrap(),
+        scheduler.power_map().await.unwrap(),
+        scheduler.idle_selector().await.unwrap(),
+        processes.count().await.unwrap(),
+    )
+}
+
+#[tokio::test]
+async fn whatever_a_caller_asked_for_is_taken_back_when_it_leaves() {
+    let world = World::start("").await;
+    world.until_state(state::RUNNING).await;
+    let before = wishes(&world).await;
+    world.polkit.answer(Answer::Hang);
+    let members = guarded();
+    assert!(members.len() > 20, "{members:?}");
+    for (number, member) in members.iter().enumerate() {
+        let leaver = world.bus.connect().await;
+        let (client, name) = (leaver.clone(), member.clone());
+        let waiting = tokio::spawn(async move { call(&client, &name).await });
+        until(&format!("{member} waits"), async || {
+            assert!(!waiting.is_finished(), "{member} did not ask");
+            world.polkit.questions().len() > number
+        })
+        .await;
+        waiting.abort();
+        let _ = waiting.await;
+        leaver.close().await.unwrap();
+        until(&format!("{member} is taken back"), async || {
+            world.polkit.cancelled.lock().unwrap().len() > number
+        })
+        .await;
+    }
+    // An answer that comes all the same is for nobody.
+    world.polkit.release();
+    stays("nothing happens", async || wishes(&world).await == before).await;
+}
+
+#[tokio::test]
+async fn any_number_of_reads_is_answered_during_a_dialog_and_its_late_answer_counts() {
+    let world = World::start("").await;
+    world.until_state(state::RUNNING).await;
+    world.polkit.answer(Answer::Hang);
+    let asking = world.scheduler().await;
+    let dialog = tokio::spawn(async move { asking.set_mode(mode::OFF, HashMap::new()).await });
+    until("it waits", async || world.polkit.questions().len() == 1).await;
+    // Of the connection that waits, and of another one.
+    for client in [world.client.clone(), world.bus.connect().await] {
+        for interface in INTERFACES {
+            let builder = PropertiesProxy::builder(&client).destination(BUS_NAME);
+            let properties = builder.path(OBJECT_PATH).build().await.unwrap();
+            for _ in 0..100 {
+                let all = properties.get_all(interface.try_into().unwrap());
+                // Nobody answers the dialog before all of them are done, so one that waits for it waits
+                // for ever.
+                let all = tokio::time::timeout(FOR_EVER, all).await;
+                assert!(!all.expect("a read waits for a dialog").unwrap().is_empty());
+            }
+        }
+    }
+    assert!(!dialog.is_finished());
+    assert_eq!(world.state().await, state::RUNNING);
+    world.polkit.release();
+    dialog.await.unwrap().unwrap();
+    assert_eq!(world.state().await, state::STOPPED);
 }
 
 #[tokio::test]

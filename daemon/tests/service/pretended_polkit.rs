@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use tokio::sync::Notify;
 use zbus::{OwnedVariant, interface};
 
 /// How the pretended polkit answers.
@@ -12,6 +13,7 @@ pub enum Answer {
     Allow,
     Deny,
     Challenge,
+    /// Until it is released, and then like `Allow`.
     Hang,
 }
 
@@ -30,11 +32,17 @@ pub struct Polkit {
     pub answer: Arc<Mutex<Answer>>,
     pub questions: Arc<Mutex<Vec<Question>>>,
     pub cancelled: Arc<Mutex<Vec<String>>>,
+    released: Arc<Notify>,
 }
 
 impl Polkit {
     pub fn answer(&self, answer: Answer) {
         *self.answer.lock().unwrap() = answer;
+    }
+
+    /// What hangs now is allowed.
+    pub fn release(&self) {
+        self.released.notify_waiters();
     }
 
     pub fn questions(&self) -> Vec<Question> {
@@ -70,7 +78,10 @@ impl Polkit {
             Answer::Allow => ((true, false, HashMap::new()),),
             Answer::Deny => ((false, false, HashMap::new()),),
             Answer::Challenge => ((false, true, HashMap::new()),),
-            Answer::Hang => std::future::pending().await,
+            Answer::Hang => {
+                self.released.notified().await;
+                ((true, false, HashMap::new()),)
+            }
         }
     }
 
