@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use pandemonium_api::choice;
+
 use crate::arguments::CompositorAction;
 use crate::connection::{Daemon, answer, block_on, explain};
 use crate::error::Error;
@@ -26,6 +28,11 @@ pub fn run(action: &CompositorAction, out: &mut dyn Write) -> Result<(), Error> 
             let daemon = Daemon::connect().await?;
             let removed = daemon.scheduler.remove_compositor(name).await;
             removed.map_err(explain)
+        }),
+        CompositorAction::Reset => block_on(async {
+            let daemon = Daemon::connect().await?;
+            let reset = daemon.scheduler.reset_choices(&[choice::COMPOSITORS]);
+            reset.await.map_err(explain)
         }),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use pandemonium_api::choice;
 use serde_json::{Value, json};
 
 use crate::arguments::DomainAction;
@@ -58,19 +59,23 @@ impl Domain {
 
 /// Shows the domain, after choosing another one if that is the wish.
 pub fn run(action: &DomainAction, out: &mut dyn Write) -> Result<(), Error> {
-    let (wanted, json) = match action {
-        DomainAction::Show { json } => (None, *json),
-        DomainAction::Set { domain, json } => (Some(domain), *json),
-    };
+    let (DomainAction::Show { json }
+    | DomainAction::Set { json, .. }
+    | DomainAction::Reset { json }) = action;
     let domain = block_on(async {
         let daemon = Daemon::connect().await?;
-        if let Some(wanted) = wanted {
-            let set = daemon.scheduler.set_primary_domain(wanted).await;
-            set.map_err(explain)?;
+        match action {
+            DomainAction::Show { .. } => Ok(()),
+            DomainAction::Set { domain, .. } => daemon.scheduler.set_primary_domain(domain).await,
+            DomainAction::Reset { .. } => {
+                let choices = [choice::PRIMARY_DOMAIN];
+                daemon.scheduler.reset_choices(&choices).await
+            }
         }
+        .map_err(explain)?;
         answer(Domain::read(&daemon)).await
     })?;
-    if json {
+    if *json {
         return print_json(&domain.to_json(), out);
     }
     writeln!(out, "{}", domain.words())?;

@@ -4,7 +4,34 @@
 type Example = (&'static str, &'static str);
 
 /// Examples by the name of the manual page they belong to.
-const EXAMPLES: [(&str, &[Example]); 6] = [
+const EXAMPLES: [(&str, &[Example]); 10] = [
+    (
+        "pandemonium-mode",
+        &[
+            ("pandemonium mode bpf", "Switch, until the daemon ends"),
+            (
+                "pandemonium mode off --persist",
+                "Switch, and start like this the next time too",
+            ),
+            (
+                "pandemonium mode adaptive --confirm-timeout 30",
+                "Switch, and go back after half a minute unless it is confirmed",
+            ),
+        ],
+    ),
+    (
+        "pandemonium-hold",
+        &[
+            (
+                "pandemonium hold adaptive -- game --fullscreen",
+                "Play in adaptive mode, whatever the mode is otherwise",
+            ),
+            (
+                "pandemonium hold off --optional --reason measuring -- perf bench sched pipe",
+                "Measure the kernel's own scheduler, also where no daemon runs",
+            ),
+        ],
+    ),
     (
         "pandemonium-compositor",
         &[
@@ -24,6 +51,10 @@ const EXAMPLES: [(&str, &[Example]); 6] = [
                 "pandemonium compositor remove picom",
                 "Take a name back, a built-in one too",
             ),
+            (
+                "pandemonium compositor reset",
+                "Go back to the names of the configuration",
+            ),
         ],
     ),
     (
@@ -39,6 +70,31 @@ const EXAMPLES: [(&str, &[Example]); 6] = [
                 "Take CPUs 0 to 7 first: bit N of the mask stands for CPU N",
             ),
             ("pandemonium domain set all", "Prefer no CPU over another"),
+            (
+                "pandemonium domain reset",
+                "Go back to the domain of the configuration",
+            ),
+        ],
+    ),
+    (
+        "pandemonium-power",
+        &[
+            (
+                "pandemonium power",
+                "Show the power situation and which primary domain auto stands for in it",
+            ),
+            (
+                "pandemonium power set battery=powersave",
+                "Let auto take the economical CPUs first while on battery",
+            ),
+            (
+                "pandemonium power set battery=none",
+                "Follow the battery no longer",
+            ),
+            (
+                "pandemonium power reset",
+                "Go back to the map of the configuration",
+            ),
         ],
     ),
     (
@@ -51,6 +107,31 @@ const EXAMPLES: [(&str, &[Example]); 6] = [
             (
                 "pandemonium idle-selector off",
                 "Leave the choice of idle CPUs to the kernel",
+            ),
+            (
+                "pandemonium idle-selector reset",
+                "Go back to what the configuration says",
+            ),
+        ],
+    ),
+    (
+        "pandemonium-profiles",
+        &[
+            (
+                "pandemonium profiles show cc1plus",
+                "Show what is known about a program, and why it has its tier",
+            ),
+            (
+                "pandemonium profiles pin cc1plus batch",
+                "Treat a program as batch work, whatever it does",
+            ),
+            (
+                "pandemonium profiles export profiles.toml",
+                "Write what is known into a file, for another machine",
+            ),
+            (
+                "pandemonium profiles import profiles.toml",
+                "Add what was learned there",
             ),
         ],
     ),

@@ -88,6 +88,7 @@ mod tests {
                 "compositor",
                 "remove",
                 "idle-selector",
+                "power",
                 "bench",
                 "no-compare",
             ] {

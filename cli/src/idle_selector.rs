@@ -2,22 +2,28 @@
 
 use std::io::Write;
 
+use pandemonium_api::choice;
 use serde_json::json;
 
+use crate::arguments::Selector;
 use crate::connection::{Daemon, answer, block_on, explain};
 use crate::error::Error;
 use crate::text::print_json;
 
 /// Switches it, if asked to, and prints what is in force afterwards.
-pub fn run(wanted: Option<bool>, json: bool, out: &mut dyn Write) -> Result<(), Error> {
+pub fn run(wanted: Option<Selector>, json: bool, out: &mut dyn Write) -> Result<(), Error> {
     let is_on = block_on(async {
         let daemon = Daemon::connect().await?;
-        if let Some(wanted) = wanted {
-            let set = daemon.scheduler.set_idle_selector(wanted).await;
-            set.map_err(explain)?;
-            // The reply comes when it is in force.
-            return Ok(wanted);
+        match wanted {
+            None => Ok(()),
+            Some(Selector::On) => daemon.scheduler.set_idle_selector(true).await,
+            Some(Selector::Off) => daemon.scheduler.set_idle_selector(false).await,
+            Some(Selector::Reset) => {
+                let choices = [choice::IDLE_SELECTOR];
+                daemon.scheduler.reset_choices(&choices).await
+            }
         }
+        .map_err(explain)?;
         answer(daemon.scheduler.idle_selector()).await
     })?;
     if json {

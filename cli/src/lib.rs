@@ -7,17 +7,24 @@ pub mod arguments;
 mod bench;
 mod check;
 mod compositor;
+mod confirm;
 mod connection;
+mod diagnostics;
 mod dmesg;
 mod domain;
 pub mod error;
 mod examples;
 mod generate;
+mod history;
+mod hold;
 mod idle_selector;
+mod metrics;
 mod mode;
 mod monitor;
+mod power;
 mod probe;
 mod profiles;
+mod running;
 mod status;
 mod text;
 
@@ -28,8 +35,11 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use arguments::{Arguments, Benchmark, Command, CompositorAction, DomainAction};
+use arguments::{
+    Arguments, Benchmark, Command, CompositorAction, DomainAction, PowerAction, ProfilesAction,
+};
 use error::{Error, exit};
+use running::Request;
 use text::Style;
 
 /// Runs the command line and returns the exit status of the process.
@@ -65,16 +75,43 @@ fn run(command: Command, out: &mut dyn Write) -> Result<u8, Error> {
         } => {
             monitor::run(monitor::Form::chosen(json, full, plain), count, out)?;
         }
-        Command::Mode { mode } => mode::run(mode.as_deref(), out)?,
+        Command::Mode(arguments) => return mode::run(&arguments, out),
+        Command::Confirm => confirm::run()?,
+        Command::Revert => confirm::take_back()?,
+        Command::Start => running::run(Request::Start)?,
+        Command::Stop => running::run(Request::Stop)?,
+        Command::Restart => running::run(Request::Restart)?,
+        Command::Reload => running::run(Request::Reload)?,
+        Command::Hold(arguments) => return hold::run(&arguments),
+        Command::Diagnostics { output } => diagnostics::run(output.as_deref(), out)?,
         Command::Compositor { json, action } => {
             compositor::run(&action.unwrap_or(CompositorAction::List { json }), out)?;
         }
         Command::Domain { json, action } => {
             domain::run(&action.unwrap_or(DomainAction::Show { json }), out)?;
         }
+        Command::Power { json, action } => {
+            power::run(&action.unwrap_or(PowerAction::Show { json }), out)?;
+        }
         Command::IdleSelector { wanted, json } => idle_selector::run(wanted, json, out)?,
-        Command::Profiles { json, sort, limit } => {
-            profiles::run(json, sort, limit, style, out)?;
+        Command::Profiles { list, action } => {
+            profiles::run(&action.unwrap_or(ProfilesAction::List(list)), style, out)?;
+        }
+        Command::Metrics { json, prometheus } => {
+            let form = match (json, prometheus) {
+                (true, _) => metrics::Form::Json,
+                (_, true) => metrics::Form::Prometheus,
+                _ => metrics::Form::Text,
+            };
+            metrics::run(form, style, out)?;
+        }
+        Command::History { since, json, csv } => {
+            let form = match (json, csv) {
+                (true, _) => history::Form::Json,
+                (_, true) => history::Form::Csv,
+                _ => history::Form::Text,
+            };
+            history::run(since, form, style, out)?;
         }
         Command::Check { json, root } => {
             let can_run = check::run(root.as_deref(), json, style, out)?;

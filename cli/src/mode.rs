@@ -2,21 +2,63 @@
 
 use std::io::Write;
 
-use crate::connection::{Daemon, answer, block_on};
-use crate::error::Error;
-use crate::text::escape;
+use pandemonium_api::ModeOptions;
+use serde_json::json;
 
-/// Switches to `wanted`, if given, and prints the mode that is in effect afterwards.
-pub fn run(wanted: Option<&str>, out: &mut dyn Write) -> Result<(), Error> {
-    let mode = block_on(async {
+use crate::arguments::ModeArguments;
+use crate::confirm;
+use crate::connection::{Daemon, answer, block_on, explain};
+use crate::error::{Error, exit};
+use crate::text::{escape, print_json};
+
+/// Switches, if asked to, and prints the mode that is in effect afterwards. The exit status.
+pub fn run(arguments: &ModeArguments, out: &mut dyn Write) -> Result<u8, Error> {
+    let outcome = block_on(async {
         let daemon = Daemon::connect().await?;
-        if let Some(wanted) = wanted {
-            daemon.set_mode(wanted).await?;
-            // The reply comes when the kernel agrees, so this is the new mode.
-            return Ok(wanted.to_owned());
+        match &arguments.mode {
+            Some(mode) => switch(&daemon, mode, arguments).await,
+            None => Ok(Some(answer(daemon.scheduler.mode()).await?)),
         }
-        answer(daemon.scheduler.mode()).await
     })?;
-    writeln!(out, "{}", escape(&mode))?;
-    Ok(())
+    let Some(mode) = outcome else {
+        let _ = writeln!(
+            std::io::stderr(),
+            "pandemonium: the mode was not confirmed and went back"
+        );
+        return Ok(exit::FAILURE);
+    };
+    if arguments.json {
+        print_json(&json!({ "mode": mode }), out)?;
+    } else {
+        writeln!(out, "{}", escape(&mode))?;
+    }
+    out.flush()?;
+    Ok(exit::OK)
+}
+
+/// The mode afterwards, or none if it went back. A password dialog may come first, so this waits as long
+/// as it takes.
+async fn switch(
+    daemon: &Daemon,
+    mode: &str,
+    arguments: &ModeArguments,
+) -> Result<Option<String>, Error> {
+    let options = ModeOptions {
+        persist: arguments.persist,
+        confirm_seconds: arguments.confirm_timeout,
+    };
+    let set = daemon.scheduler.set_mode(mode, options.to_options()).await;
+    set.map_err(explain)?;
+    if let Some(seconds) = arguments.confirm_timeout {
+        if confirm::can_ask() {
+            let is_kept = confirm::ask(daemon, mode).await?;
+            return Ok(is_kept.then(|| mode.to_owned()));
+        }
+        let _ = writeln!(
+            std::io::stderr(),
+            "pandemonium: it goes back in {seconds} s unless you run `pandemonium confirm`"
+        );
+    }
+    // The reply comes when the kernel agrees, so this is the new mode.
+    Ok(Some(mode.to_owned()))
 }

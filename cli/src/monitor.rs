@@ -74,8 +74,11 @@ async fn lines(form: Form, count: Option<u64>, out: &mut dyn Write) -> Result<()
                 left -= 1;
                 is_waiting = false;
             }
-            News::Gone(reason) if !is_waiting => {
+            News::Asking(reason) => {
                 // Not part of the output, which stays one line per sample.
+                let _ = writeln!(std::io::stderr(), "pandemonium: {reason}");
+            }
+            News::Gone(reason) if !is_waiting => {
                 let _ = writeln!(std::io::stderr(), "pandemonium: {reason}; waiting for it");
                 is_waiting = true;
             }

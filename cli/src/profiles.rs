@@ -1,33 +1,52 @@
 //! `pandemonium profiles`: what the scheduler learned about programs.
 
+mod change;
+mod show;
+
 use std::cmp::Reverse;
 use std::io::Write;
 
 use pandemonium_api::{MAX_ROWS, ProfileFilter, ProfileRow};
 use serde_json::{Value, json};
 
-use crate::arguments::Sort;
+use crate::arguments::{ListArguments, ProfilesAction, Sort};
 use crate::connection::{Daemon, answer, block_on};
 use crate::error::Error;
 use crate::text::{Style, latency, pad, plural, print_json};
 
+/// Does what was asked for.
+pub fn run(action: &ProfilesAction, style: Style, out: &mut dyn Write) -> Result<(), Error> {
+    match action {
+        ProfilesAction::List(wanted) => list(wanted, style, out),
+        ProfilesAction::Show { name, json } => show::run(&name.0, *json, out),
+        ProfilesAction::Pin { name, tier } => change::pin(name, tier),
+        ProfilesAction::Unpin { name } => change::unpin(name),
+        ProfilesAction::Forget { name, yes, .. } => match name {
+            Some(name) => change::forget(name),
+            None => change::forget_all(*yes, out),
+        },
+        ProfilesAction::Export { file } => change::export(file.as_deref(), out),
+        ProfilesAction::Import { file, replace } => change::import(file, *replace, out),
+    }
+}
+
 /// Prints the learned profiles in the wanted order, at most `limit` of them.
-pub fn run(
-    json: bool,
-    order: Sort,
-    limit: Option<u32>,
-    style: Style,
-    out: &mut dyn Write,
-) -> Result<(), Error> {
-    let mut rows = block_on(async { fetch(&Daemon::connect().await?).await })?;
+fn list(wanted: &ListArguments, style: Style, out: &mut dyn Write) -> Result<(), Error> {
+    let filter = ProfileFilter {
+        is_pinned: wanted.pinned.then_some(true),
+        ..ProfileFilter::default()
+    };
+    let mut rows = block_on(async { fetch(&Daemon::connect().await?, &filter).await })?;
     let total = rows.len();
-    sort(&mut rows, order);
-    if let Some(limit) = limit {
+    sort(&mut rows, wanted.sort);
+    if let Some(limit) = wanted.limit {
         rows.truncate(limit as usize);
     }
-    if json {
+    if wanted.json {
         let rows: Vec<Value> = rows.iter().map(to_json).collect();
         print_json(&rows, out)?;
+    } else if rows.is_empty() && wanted.pinned {
+        writeln!(out, "nothing is pinned")?;
     } else if rows.is_empty() {
         writeln!(out, "nothing has been learned yet")?;
     } else {
@@ -37,13 +56,8 @@ pub fn run(
 }
 
 /// All profiles, page by page. A password dialog may come first, so only later pages are hurried.
-async fn fetch(daemon: &Daemon) -> Result<Vec<ProfileRow>, Error> {
-    let everything = ProfileFilter::default();
-    let list = |offset| {
-        daemon
-            .processes
-            .list(offset, MAX_ROWS, everything.to_options())
-    };
+async fn fetch(daemon: &Daemon, filter: &ProfileFilter) -> Result<Vec<ProfileRow>, Error> {
+    let list = |offset| daemon.processes.list(offset, MAX_ROWS, filter.to_options());
     let (mut rows, total, _) = list(0).await.map_err(crate::connection::explain)?;
     while rows.len() < total as usize {
         let (page, ..) = answer(list(rows.len() as u32)).await?;
@@ -64,6 +78,8 @@ pub fn sort(rows: &mut [ProfileRow], order: Sort) {
         Sort::Tier => rows.sort_by_key(|row| tier_rank(&row.tier)),
         Sort::Confidence => rows.sort_by_key(|row| Reverse(row.confidence_permille)),
         Sort::Runtime => rows.sort_by_key(|row| Reverse(row.avg_runtime_ns)),
+        Sort::Wakeups => rows.sort_by_key(|row| Reverse(row.wakeup_freq)),
+        Sort::LastUse => rows.sort_by_key(|row| Reverse(row.last_used)),
     }
 }
 

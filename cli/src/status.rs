@@ -5,7 +5,7 @@ pub mod json;
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pandemonium_api::{LastExit, Snapshot, state};
+use pandemonium_api::{HoldRow, LastExit, Snapshot, state};
 
 use crate::connection::{Daemon, answer, block_on};
 use crate::domain::Domain;
@@ -18,6 +18,8 @@ const WIDTH: usize = 20;
 
 /// The API level from which on a daemon knows [`Choices`].
 const CHOICES_LEVEL: u32 = 2;
+/// The same for [`Wanted`].
+const WANTED_LEVEL: u32 = 3;
 
 /// What people chose.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,6 +47,35 @@ impl Choices {
     }
 }
 
+/// Which mode is wanted, and because of whom.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// `BootMode`.
+    pub boot_mode: String,
+    /// `ModeReason`.
+    pub mode_reason: String,
+    /// `ConfirmUSec`.
+    pub confirm_usec: u64,
+    /// `Holds`.
+    pub holds: Vec<HoldRow>,
+}
+
+impl Wanted {
+    /// Asks the daemon; `None` if it is too old to know.
+    async fn read(daemon: &Daemon) -> zbus::Result<Option<Wanted>> {
+        let scheduler = &daemon.scheduler;
+        if scheduler.api_level().await? < WANTED_LEVEL {
+            return Ok(None);
+        }
+        Ok(Some(Wanted {
+            boot_mode: scheduler.boot_mode().await?,
+            mode_reason: scheduler.mode_reason().await?,
+            confirm_usec: scheduler.confirm_usec().await?,
+            holds: scheduler.holds().await?,
+        }))
+    }
+}
+
 /// The properties of the daemon.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
@@ -66,6 +97,8 @@ pub struct Status {
     pub restart_count: u32,
     /// `NextRetryUSec`.
     pub next_retry_usec: u64,
+    /// Why the mode is what it is, as far as the daemon knows it.
+    pub wanted: Option<Wanted>,
     /// What people chose, as far as the daemon knows it.
     pub choices: Option<Choices>,
     /// `Warnings`.
@@ -89,6 +122,7 @@ impl Status {
                 last_exit: scheduler.last_exit().await?,
                 restart_count: scheduler.restart_count().await?,
                 next_retry_usec: scheduler.next_retry_usec().await?,
+                wanted: Wanted::read(daemon).await?,
                 choices: Choices::read(daemon).await?,
                 warnings: scheduler.warnings().await?,
                 version: scheduler.version().await?,
@@ -163,6 +197,9 @@ fn rows(s: &Status, m: &Snapshot, now: u64, style: Style) -> Vec<(&'static str, 
         )
     };
     rows.push(("mode", mode));
+    if let Some(wanted) = &s.wanted {
+        rows.extend(wanted_rows(wanted, now));
+    }
     rows.push(("kernel", s.kernel()));
     if s.state == state::RUNNING {
         rows.extend(running_rows(m));
@@ -187,6 +224,34 @@ fn rows(s: &Status, m: &Snapshot, now: u64, style: Style) -> Vec<(&'static str, 
     if s.last_exit.is_some() {
         rows.push(("last exit", exit_words(&s.last_exit, now)));
     }
+    rows
+}
+
+fn wanted_rows(wanted: &Wanted, now: u64) -> Vec<(&'static str, String)> {
+    let mut rows = vec![
+        ("decided by", escape(&wanted.mode_reason)),
+        ("next start", escape(&wanted.boot_mode)),
+    ];
+    if wanted.confirm_usec > now {
+        let wait = ago((wanted.confirm_usec - now) / 1_000_000);
+        rows.push((
+            "unconfirmed",
+            format!("goes back in {wait}; keep it with `pandemonium confirm`"),
+        ));
+    }
+    // The newest is the one in effect, so it comes first.
+    rows.extend(wanted.holds.iter().rev().map(|hold| {
+        let (mode, application) = (escape(&hold.mode), escape(&hold.application));
+        let reason = if hold.reason.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", escape(&hold.reason))
+        };
+        (
+            "hold",
+            format!("{mode} by {application}, user {}{reason}", hold.uid),
+        )
+    }));
     rows
 }
 

@@ -30,6 +30,8 @@ fn what_needs_the_daemon_says_that_there_is_no_bus() {
         &["domain", "set", "auto"],
         &["idle-selector"],
         &["idle-selector", "off"],
+        &["power"],
+        &["power", "set", "battery=powersave"],
         &["bench"],
         &["bench", "--json", "--rows", "pipe"],
         &["bench", "idle"],
@@ -55,7 +57,7 @@ fn an_unknown_mode_is_one_sentence_that_lists_the_modes() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(
         sentence(&output),
-        "pandemonium: \"maybe\" is not a valid state; it is one of on, off\n"
+        "pandemonium: \"maybe\" is not a valid state; it is one of on, off, reset\n"
     );
     let output = pandemonium(&["profiles", "--sort", "luck"]);
     assert_eq!(output.status.code(), Some(2));
@@ -79,6 +81,8 @@ fn strange_command_lines_are_refused_without_a_panic() {
         &["domain", "set"],
         &["domain", "performance"],
         &["idle-selector", ""],
+        &["power", "set"],
+        &["power", "set", "battery"],
         &["bench", "everything"],
         &["bench", "--rows", "everything"],
         &["bench", "--modes", "off"],

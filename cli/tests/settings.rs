@@ -76,6 +76,68 @@ fn the_idle_selector_is_shown_and_switched() {
 }
 
 #[test]
+fn the_power_map_is_shown_changed_entry_by_entry_and_put_back() {
+    let daemon = Pretended::start();
+    let shown = "source   battery\nprofile  unknown\nmap      battery=0xf0\n\
+                 domain   all (the map counts with auto: pandemonium domain set auto)\n";
+    for line in ["power", "power show"] {
+        assert_eq!(stdout(&daemon.run(line)), shown);
+    }
+    assert_eq!(
+        parsed(&daemon.run("power --json")),
+        json!({
+            "source": "battery",
+            "profile": null,
+            "map": { "battery": "0xf0" },
+            "primary_domain": { "domain": "all", "mask": null, "cpus": null },
+        })
+    );
+    let added = parsed(&daemon.run("power set ac=all performance=0x3 --json"));
+    assert_eq!(
+        added["map"],
+        json!({ "ac": "all", "battery": "0xf0", "performance": "0x3" })
+    );
+    daemon.run("power set battery=none");
+    let reset = stdout(&daemon.run("power reset"));
+    assert!(reset.contains("map      ac=all\n"), "{reset}");
+    assert_eq!(
+        daemon.kept().requests,
+        [
+            "power ac=all battery=0xf0 performance=0x3",
+            "power ac=all performance=0x3",
+            "reset power-map",
+        ],
+        "looking asks for nothing"
+    );
+}
+
+#[test]
+fn each_choice_goes_back_to_the_configuration() {
+    let daemon = Pretended::start();
+    for (line, said) in [
+        ("compositor reset", ""),
+        ("compositor", "sway\n"),
+        ("domain reset", "auto: every CPU\n"),
+        ("idle-selector off", "off\n"),
+        ("idle-selector reset", "on\n"),
+    ] {
+        let output = daemon.run(line);
+        assert_eq!(stdout(&output) + &stderr(&output), said, "{line}");
+    }
+    assert_eq!(parsed(&daemon.run("domain reset --json"))["domain"], "auto");
+    assert_eq!(
+        daemon.kept().requests,
+        [
+            "reset compositors",
+            "reset primary-domain",
+            "idle false",
+            "reset idle-selector",
+            "reset primary-domain",
+        ]
+    );
+}
+
+#[test]
 fn a_refusal_is_the_daemons_sentence_and_its_exit_status() {
     let daemon = Pretended::start();
     for (error, status) in [
@@ -92,6 +154,11 @@ fn a_refusal_is_the_daemons_sentence_and_its_exit_status() {
             "compositor remove nobody",
             "domain set turbo",
             "idle-selector off",
+            "power set batery=all",
+            "power reset",
+            "compositor reset",
+            "domain reset",
+            "idle-selector reset",
         ] {
             let output = daemon.run(line);
             assert_eq!(output.status.code(), Some(status), "{error:?}: {line}");
@@ -115,6 +182,12 @@ fn a_daemon_that_ran_before_an_upgrade_is_recognised() {
         "domain set all",
         "idle-selector",
         "idle-selector on",
+        "power",
+        "power set ac=all",
+        "power reset",
+        "compositor reset",
+        "domain reset",
+        "idle-selector reset",
         "bench idle -i 10",
     ] {
         let output = daemon.run(line);
@@ -163,4 +236,26 @@ fn output_that_is_no_terminal_has_no_colours() {
         assert!(!output.stdout.contains(&0x1b), "{line}");
         assert!(!output.stderr.contains(&0x1b), "{line}");
     }
+}
+
+#[test]
+fn the_history_is_fetched_to_its_end_and_printed_in_every_form() {
+    let daemon = Pretended::start();
+    let text = stdout(&daemon.run("history --csv"));
+    assert_eq!(text.lines().count(), 1 + 900);
+    assert!(text.starts_with("usec,elapsed_usec,regime,"), "{text}");
+    let value = parsed(&daemon.run("history --since 1h --json"));
+    let points = value.as_array().expect("an array");
+    assert_eq!(points.len(), 900);
+    assert_eq!(points[0]["regime"], "MIXED");
+    assert_eq!(stdout(&daemon.run("history")).lines().count(), 1 + 900);
+}
+
+#[test]
+fn metrics_are_for_people_scripts_and_prometheus() {
+    let daemon = Pretended::start();
+    assert!(stdout(&daemon.run("metrics")).contains("online_cpus"));
+    assert_eq!(parsed(&daemon.run("metrics --json"))["regime"], "HEAVY");
+    let text = stdout(&daemon.run("metrics --prometheus"));
+    assert!(text.contains("\npandemonium_online_cpus 8\n"), "{text}");
 }

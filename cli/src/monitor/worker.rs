@@ -98,6 +98,7 @@ async fn work(
                     }
                     Happening::Sampled(now)
                 }
+                News::Asking(reason) => Happening::Answered(reason),
                 News::Gone(error) => {
                     list = List::default();
                     Happening::Lost(error.to_string())

@@ -1,18 +1,22 @@
 //! The JSON form of what the daemon says. Scripts rely on these names.
 
-use pandemonium_api::Snapshot;
+use pandemonium_api::{HoldRow, Snapshot};
 use serde_json::{Value, json};
 
 use super::Status;
 
 /// Status and sample as one JSON object.
 pub(super) fn answer(status: &Status, snapshot: &Snapshot) -> Value {
-    let exit = &status.last_exit;
+    let (exit, wanted) = (&status.last_exit, status.wanted.as_ref());
     json!({
         "state": status.state,
         "state_reason": status.state_reason,
         "mode": status.mode,
         "requested_mode": status.requested_mode,
+        "boot_mode": wanted.map(|wanted| &wanted.boot_mode),
+        "mode_reason": wanted.map(|wanted| &wanted.mode_reason),
+        "confirm_usec": wanted.map(|wanted| wanted.confirm_usec),
+        "holds": wanted.map(|wanted| holds(&wanted.holds)),
         "kernel": { "state": status.kernel_state, "ops": status.kernel_ops },
         "last_exit": exit.is_some().then(|| json!({
             "usec": exit.usec,
@@ -30,6 +34,19 @@ pub(super) fn answer(status: &Status, snapshot: &Snapshot) -> Value {
         "version": status.version,
         "sample": sample(snapshot),
     })
+}
+
+fn holds(holds: &[HoldRow]) -> Value {
+    let hold = |hold: &HoldRow| {
+        json!({
+            "mode": hold.mode,
+            "application": hold.application,
+            "reason": hold.reason,
+            "uid": hold.uid,
+            "usec": hold.usec,
+        })
+    };
+    holds.iter().map(hold).collect()
 }
 
 /// A snapshot as one JSON object; `null` is what is not known.

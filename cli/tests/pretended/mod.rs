@@ -2,13 +2,20 @@
 //! remembers every request.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::io::{PipeWriter, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pandemonium_api::{API_LEVEL, BUS_NAME, BusError, LastExit, OBJECT_PATH, Refusal, Snapshot};
+use pandemonium_api::{
+    API_LEVEL, BUS_NAME, BusError, HistoryPoint, HoldRow, LastExit, MAX_POINTS, ModeOptions,
+    OBJECT_PATH, ProfileDetails, ProfileRow, Refusal, Snapshot,
+};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
-use zbus::OwnedVariant;
+use zbus::message::Header;
+use zbus::names::BusName;
+use zbus::object_server::SignalEmitter;
+use zbus::{Connection, OwnedFd, OwnedVariant, Variant};
 use zbus::{connection, interface};
 
 use crate::bus::Bus;
@@ -19,14 +26,22 @@ pub struct Kept {
     pub compositors: Vec<String>,
     pub domain: String,
     pub mask: String,
+    pub power_map: BTreeMap<String, String>,
     pub idle_selector: bool,
     pub mode: String,
+    pub confirm_usec: u64,
+    /// Our end of the last hold.
+    pub held: Option<PipeWriter>,
     /// What every change is refused with.
     pub refusal: Option<(BusError, &'static str)>,
     /// The scheduler goes away at this request, counted from 1.
     pub ends_at_request: Option<usize>,
     /// Every change that was asked for.
     pub requests: Vec<String>,
+    /// Snapshots that were asked for.
+    pub snapshots: u64,
+    /// The samples that a subscriber gets, by their time; then the connection lives on in silence.
+    pub samples: Vec<u64>,
 }
 
 impl Kept {
@@ -52,11 +67,16 @@ impl Shared {
             compositors: vec!["kwin_wayland*".into(), "sway".into()],
             domain: "all".into(),
             mask: String::new(),
+            power_map: BTreeMap::from([("battery".into(), "0xf0".into())]),
             idle_selector: true,
             mode: "adaptive".into(),
+            confirm_usec: 0,
+            held: None,
             refusal: None,
             ends_at_request: None,
             requests: Vec::new(),
+            snapshots: 0,
+            samples: vec![10, 11, 12],
         })))
     }
 
@@ -91,6 +111,15 @@ impl Scheduler {
         Ok(())
     }
 
+    fn set_power_map(&self, map: BTreeMap<String, String>) -> Result<(), Refusal> {
+        let mut kept = self.0.lock();
+        let entries = map.iter().map(|(key, domain)| format!(" {key}={domain}"));
+        let request = format!("power{}", entries.collect::<String>());
+        kept.ask(request)?;
+        kept.power_map = map;
+        Ok(())
+    }
+
     fn set_idle_selector(&self, on: bool) -> Result<(), Refusal> {
         let mut kept = self.0.lock();
         kept.ask(format!("idle {on}"))?;
@@ -98,13 +127,37 @@ impl Scheduler {
         Ok(())
     }
 
+    fn reset_choices(&self, choices: Vec<String>) -> Result<(), Refusal> {
+        let mut kept = self.0.lock();
+        kept.ask(format!("reset {}", choices.join(" ")))?;
+        for choice in choices {
+            match choice.as_str() {
+                "compositors" => kept.compositors = vec!["sway".into()],
+                "primary-domain" => (kept.domain, kept.mask) = ("auto".into(), String::new()),
+                "power-map" => kept.power_map = BTreeMap::from([("ac".into(), "all".into())]),
+                "idle-selector" => kept.idle_selector = true,
+                other => panic!("there is no choice {other}"),
+            }
+        }
+        Ok(())
+    }
+
     fn set_mode(
         &self,
         mode: String,
-        _options: HashMap<String, OwnedVariant>,
+        options: HashMap<String, OwnedVariant>,
     ) -> Result<(), Refusal> {
         let mut kept = self.0.lock();
-        kept.ask(format!("mode {mode}"))?;
+        let options = ModeOptions::from_options(&options).expect("known options");
+        let mut request = format!("mode {mode}");
+        if options.persist {
+            request += " for good";
+        }
+        if let Some(seconds) = options.confirm_seconds {
+            request += &format!(" on trial for {seconds}");
+            kept.confirm_usec = u64::MAX;
+        }
+        kept.ask(request)?;
         // One that went away is off, whatever it was told.
         kept.mode = if kept.state == "ejected" {
             "off".to_owned()
@@ -112,6 +165,76 @@ impl Scheduler {
             mode
         };
         Ok(())
+    }
+
+    fn confirm(&self) -> Result<(), Refusal> {
+        self.0.lock().ask("confirm".to_owned())
+    }
+
+    fn revert(&self) -> Result<(), Refusal> {
+        self.0.lock().ask("revert".to_owned())
+    }
+
+    fn start(&self) -> Result<(), Refusal> {
+        self.0.lock().ask("start".to_owned())
+    }
+
+    fn stop(&self) -> Result<(), Refusal> {
+        self.0.lock().ask("stop".to_owned())
+    }
+
+    fn restart(&self) -> Result<(), Refusal> {
+        self.0.lock().ask("restart".to_owned())
+    }
+
+    fn reload(&self) -> Result<(), Refusal> {
+        self.0.lock().ask("reload".to_owned())
+    }
+
+    fn hold(
+        &self,
+        mode: String,
+        reason: String,
+        application: String,
+    ) -> Result<zbus::OwnedFd, Refusal> {
+        let mut kept = self.0.lock();
+        kept.ask(format!("hold {mode} for {application} ({reason})"))?;
+        let (theirs, ours) = std::io::pipe().expect("a pipe");
+        kept.held = Some(ours);
+        Ok(std::os::fd::OwnedFd::from(theirs).into())
+    }
+
+    fn write_diagnostics(&self, fd: zbus::OwnedFd) -> Result<(), Refusal> {
+        self.0.lock().ask("diagnostics".to_owned())?;
+        let mut file = std::fs::File::from(std::os::fd::OwnedFd::from(fd));
+        file.write_all(b"a report\n").expect("it can be written to");
+        Ok(())
+    }
+
+    #[zbus(property)]
+    fn boot_mode(&self) -> String {
+        "bpf".to_owned()
+    }
+
+    #[zbus(property)]
+    fn mode_reason(&self) -> String {
+        "boot".to_owned()
+    }
+
+    #[zbus(property, name = "ConfirmUSec")]
+    fn confirm_usec(&self) -> u64 {
+        self.0.lock().confirm_usec
+    }
+
+    #[zbus(property)]
+    fn holds(&self) -> Vec<HoldRow> {
+        vec![HoldRow {
+            mode: "adaptive".into(),
+            application: "game".into(),
+            reason: "fun".into(),
+            uid: 7,
+            usec: 9,
+        }]
     }
 
     #[zbus(property)]
@@ -127,6 +250,21 @@ impl Scheduler {
     #[zbus(property)]
     fn primary_domain_cpus(&self) -> String {
         self.0.lock().mask.clone()
+    }
+
+    #[zbus(property)]
+    fn power_map(&self) -> BTreeMap<String, String> {
+        self.0.lock().power_map.clone()
+    }
+
+    #[zbus(property)]
+    fn power_source(&self) -> String {
+        "battery".to_owned()
+    }
+
+    #[zbus(property)]
+    fn power_profile(&self) -> String {
+        String::new()
     }
 
     #[zbus(property)]
@@ -211,23 +349,160 @@ impl OldScheduler {
     }
 }
 
-struct Metrics;
+struct Metrics(Shared);
+
+fn snapshot(sampled_usec: u64) -> Snapshot {
+    Snapshot {
+        state: "running".into(),
+        mode: "adaptive".into(),
+        regime: "HEAVY".into(),
+        burst: true,
+        online_cpus: 8,
+        interactive_running: 3,
+        sampled_usec,
+        ..Snapshot::default()
+    }
+}
 
 #[interface(name = "org.pandemonium.Metrics1")]
 impl Metrics {
     fn get_snapshot(&self) -> Snapshot {
-        Snapshot {
-            state: "running".into(),
-            mode: "adaptive".into(),
-            regime: "HEAVY".into(),
-            burst: true,
-            online_cpus: 8,
-            interactive_running: 3,
-            sampled_usec: 1,
-            ..Snapshot::default()
+        let mut kept = self.0.lock();
+        kept.snapshots += 1;
+        snapshot(kept.snapshots)
+    }
+
+    async fn subscribe(
+        &self,
+        interval_ms: u32,
+        #[zbus(header)] header: Header<'_>,
+        #[zbus(connection)] connection: &Connection,
+    ) -> Result<(), Refusal> {
+        let samples = {
+            let mut kept = self.0.lock();
+            kept.ask(format!("subscribe {interval_ms}"))?;
+            kept.samples.clone()
+        };
+        let caller = BusName::from(header.sender().expect("a name").to_owned());
+        let emitter = SignalEmitter::new(connection, OBJECT_PATH).expect("a path");
+        let emitter = emitter.set_destination(caller);
+        for usec in samples {
+            let sent = Metrics::sample(&emitter, snapshot(usec)).await;
+            sent.expect("the bus takes it");
         }
+        Ok(())
+    }
+
+    #[zbus(signal)]
+    async fn sample(emitter: &SignalEmitter<'_>, sample: Snapshot) -> zbus::Result<()>;
+
+    /// A page and a half; as the real one, no more than a page at once.
+    fn get_history(&self, since_usec: u64, max: u32) -> Vec<HistoryPoint> {
+        let end = u64::MAX - 1;
+        let points = (end - 900..end).filter(|usec| *usec > since_usec);
+        let point = |usec| HistoryPoint {
+            usec,
+            regime: 1,
+            ..HistoryPoint::default()
+        };
+        points
+            .map(point)
+            .take(max.min(MAX_POINTS) as usize)
+            .collect()
     }
 }
+
+struct Processes(Shared);
+
+fn row(name: &[u8], tier: &str) -> ProfileRow {
+    ProfileRow {
+        comm: name.to_vec(),
+        name: String::from_utf8_lossy(name).into_owned(),
+        tier: tier.into(),
+        confidence_permille: 900,
+        observations: 12,
+        avg_runtime_ns: 300_000,
+        runtime_dev_ns: 20_000,
+        wakeup_freq: 60,
+        last_used: 3,
+    }
+}
+
+#[interface(name = "org.pandemonium.Processes1")]
+impl Processes {
+    #[zbus(property)]
+    fn generation(&self) -> u64 {
+        1
+    }
+
+    fn list(
+        &self,
+        _offset: u32,
+        _limit: u32,
+        filter: HashMap<String, OwnedVariant>,
+    ) -> (Vec<ProfileRow>, u32, u64) {
+        let mut rows = vec![row(b"kwin", "lat_critical")];
+        if filter.is_empty() {
+            rows.push(row(b"cc1", "batch"));
+        }
+        let total = rows.len() as u32;
+        (rows, total, 1)
+    }
+
+    fn get(&self, name: Vec<u8>) -> (ProfileRow, ProfileDetails) {
+        let details = ProfileDetails {
+            pinned: true,
+            ..ProfileDetails::default()
+        };
+        (row(&name, "batch"), details)
+    }
+
+    fn pin(&self, name: Vec<u8>, tier: String) -> Result<(), Refusal> {
+        self.0.lock().ask(format!("pin {name:?} {tier}"))
+    }
+
+    fn unpin(&self, name: Vec<u8>) -> Result<(), Refusal> {
+        self.0.lock().ask(format!("unpin {name:?}"))
+    }
+
+    fn forget(&self, name: Vec<u8>) -> Result<(), Refusal> {
+        self.0.lock().ask(format!("forget {name:?}"))
+    }
+
+    fn forget_all(&self) -> Result<u32, Refusal> {
+        self.0.lock().ask("forget all".to_owned()).map(|()| 7)
+    }
+
+    /// More than a pipe holds.
+    fn export(&self, to: OwnedFd) -> Result<(), Refusal> {
+        self.0.lock().ask("export".to_owned())?;
+        let to = std::os::fd::OwnedFd::from(to);
+        std::thread::spawn(move || {
+            let _ = std::fs::File::from(to).write_all(&vec![b'#'; EXPORTED]);
+        });
+        Ok(())
+    }
+
+    fn import(
+        &self,
+        from: OwnedFd,
+        options: HashMap<String, OwnedVariant>,
+    ) -> Result<u32, Refusal> {
+        let mut text = String::new();
+        let mut from = std::fs::File::from(std::os::fd::OwnedFd::from(from));
+        from.read_to_string(&mut text).expect("readable");
+        let is_replacing = options
+            .values()
+            .any(|value| matches!(**value, Variant::Bool(true)));
+        self.0
+            .lock()
+            .ask(format!("import {text} {is_replacing}"))
+            .map(|()| 2)
+    }
+}
+
+/// How much the pretended export is.
+pub const EXPORTED: usize = 200_000;
 
 /// A daemon on a bus of its own; both end with this.
 pub struct Pretended {
@@ -243,10 +518,13 @@ impl Pretended {
     pub fn start() -> Pretended {
         let kept = Shared::new();
         let scheduler = Scheduler(kept.clone());
+        let processes = Processes(kept.clone());
+        let metrics = Metrics(kept.clone());
         Pretended::serve(kept, |builder| {
             builder
                 .serve_at(OBJECT_PATH, scheduler)
-                .serve_at(OBJECT_PATH, Metrics)
+                .serve_at(OBJECT_PATH, metrics)
+                .serve_at(OBJECT_PATH, processes)
         })
     }
 
