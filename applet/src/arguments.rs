@@ -1,0 +1,43 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+/// Shows what the PANDEMONIUM CPU scheduler does, and switches it.
+#[derive(Clone, Debug, Default, Parser)]
+#[command(name = "pandemonium-applet", version)]
+pub struct Arguments {
+    /// Show a pretended machine: nothing of this one is touched
+    #[arg(long)]
+    pub demo: bool,
+
+    /// The script of the pretended machine instead of the built-in one
+    #[arg(long, value_name = "FILE", requires = "demo")]
+    pub demo_script: Option<PathBuf>,
+
+    /// How many seconds of the demo pass in one
+    #[arg(long, value_name = "N", requires = "demo", default_value_t = 10,
+          value_parser = clap::value_parser!(u32).range(1..=50))]
+    pub demo_speed: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_script_is_for_the_demo_only() {
+        let parsed = |line: &[&str]| Arguments::try_parse_from(line).is_ok();
+        assert!(parsed(&["x", "--demo", "--demo-script", "a"]));
+        assert!(!parsed(&["x", "--demo-script", "a"]));
+        assert!(!parsed(&["x", "--demo", "--demo-speed", "0"]));
+    }
+}

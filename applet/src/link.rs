@@ -1,0 +1,343 @@
+//! The way to the daemon: one thread that keeps a connection to the bus, tells what comes from it, and
+//! makes calls. It finds the daemon again whenever the daemon or the bus went away.
+//!
+//! Nothing is asked for at intervals. While nobody looks, only what changes rarely is announced to us.
+
+use std::future::Future;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use pandemonium_api::{
+    self as api, BusError, HistoryPoint, MAX_POINTS, MIN_SAMPLE_INTERVAL_MS, Metrics1Proxy,
+    OBJECT_PATH, SCHEDULER_INTERFACE, Scheduler1Proxy,
+};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{mpsc, watch};
+use zbus::fdo::{DBusProxy, PropertiesProxy};
+use zbus::names::BusName;
+use zbus::proxy::CacheProperties;
+use zbus::{Connection, connection, fdo};
+
+use crate::clock::{Clock, real_usec};
+use crate::model::{News, Presence, SPAN_USEC, Status};
+
+/// How long after a loss the bus is tried again; twice as long each time, up to the second one.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+
+/// Which bus the daemon is on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Where {
+    /// The system bus.
+    System,
+    /// The private bus of the demo.
+    Address(String),
+}
+
+/// The daemon that is on the bus right now. Its proxies speak to the unique name: the well-known one
+/// would make the bus start a daemon that somebody stopped, just because we looked.
+#[derive(Clone)]
+pub struct Daemon {
+    /// State, mode and what the kernel says.
+    pub scheduler: Scheduler1Proxy<'static>,
+    /// Numbers that change every second.
+    pub metrics: Metrics1Proxy<'static>,
+    bus: Connection,
+    name: BusName<'static>,
+}
+
+/// Why something was not done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// Nobody is there who could.
+    NoDaemon,
+    /// Whoever asked may not, or closed the password dialog.
+    Refused,
+    /// The daemon said no, or failed, and why.
+    Failed(String),
+}
+
+/// A handle of the thread; whoever has one may ask.
+#[derive(Clone)]
+pub struct Link {
+    runtime: Handle,
+    daemon: watch::Receiver<Option<Daemon>>,
+    bus: watch::Receiver<Option<Connection>>,
+    is_watched: watch::Sender<bool>,
+}
+
+impl Link {
+    /// Starts the thread. What comes from the bus is received from the second value.
+    pub fn start(at: Where, clock: Clock) -> Result<(Link, mpsc::UnboundedReceiver<News>), String> {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| format!("the event loop cannot start: {error}"))?;
+        let (news, receiver) = mpsc::unbounded_channel();
+        let (found, daemon) = watch::channel(None);
+        let (connected, bus) = watch::channel(None);
+        let (is_watched, watched) = watch::channel(false);
+        let link = Link {
+            runtime: runtime.handle().clone(),
+            daemon,
+            bus,
+            is_watched,
+        };
+        let keeper = Keeper {
+            at,
+            clock,
+            news,
+            found,
+            connected,
+            watched,
+        };
+        std::thread::Builder::new()
+            .name("bus".to_owned())
+            .spawn(move || runtime.block_on(keeper.keep()))
+            .map_err(|error| format!("the thread for the bus cannot start: {error}"))?;
+        Ok((link, receiver))
+    }
+
+    /// Says whether somebody looks at numbers that change all the time.
+    pub fn watch(&self, is_watched: bool) {
+        self.is_watched
+            .send_if_modified(|before| std::mem::replace(before, is_watched) != is_watched);
+    }
+
+    /// Makes a call on the thread of the link and waits for its end, on any thread.
+    pub async fn call<T, F>(&self, call: impl FnOnce(Daemon) -> F) -> Result<T, Trouble>
+    where
+        T: Send + 'static,
+        F: Future<Output = zbus::Result<T>> + Send + 'static,
+    {
+        let daemon = self.daemon.borrow().clone().ok_or(Trouble::NoDaemon)?;
+        self.run(call(daemon)).await
+    }
+
+    /// Asks the bus to start the daemon.
+    pub async fn start_service(&self) -> Result<(), Trouble> {
+        let bus = self.bus.borrow().clone().ok_or(Trouble::NoDaemon)?;
+        let name = api::BUS_NAME.try_into().map_err(|_| Trouble::NoDaemon)?;
+        self.run(async move {
+            let dbus = DBusProxy::new(&bus).await?;
+            dbus.start_service_by_name(name, 0).await?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        call: impl Future<Output = zbus::Result<T>> + Send + 'static,
+    ) -> Result<T, Trouble> {
+        match self.runtime.spawn(call).await {
+            Ok(result) => result.map_err(|error| trouble(&error)),
+            Err(_) => Err(Trouble::NoDaemon),
+        }
+    }
+}
+
+/// What a failed call means to the person who made it.
+fn trouble(error: &zbus::Error) -> Trouble {
+    if let zbus::Error::FDO(error) = error
+        && matches!(
+            **error,
+            fdo::Error::NoReply(_) | fdo::Error::Disconnected(_) | fdo::Error::NameHasNoOwner(_)
+        )
+    {
+        return Trouble::NoDaemon;
+    }
+    match BusError::of(error) {
+        Some(BusError::AccessDenied | BusError::InteractiveAuthorizationRequired) => {
+            Trouble::Refused
+        }
+        _ => Trouble::Failed(api::explain(error)),
+    }
+}
+
+/// What the thread works with.
+struct Keeper {
+    at: Where,
+    clock: Clock,
+    news: mpsc::UnboundedSender<News>,
+    found: watch::Sender<Option<Daemon>>,
+    connected: watch::Sender<Option<Connection>>,
+    watched: watch::Receiver<bool>,
+}
+
+impl Keeper {
+    async fn keep(mut self) {
+        let mut pause = FIRST_PAUSE;
+        while !self.news.is_closed() {
+            match self.connect().await {
+                Ok(bus) => {
+                    pause = FIRST_PAUSE;
+                    self.connected.send_replace(Some(bus.clone()));
+                    let ended = self.follow(&bus).await;
+                    self.found.send_replace(None);
+                    self.connected.send_replace(None);
+                    if let Err(error) = ended {
+                        self.tell(Presence::NoBus(api::explain(&error)));
+                    }
+                }
+                Err(error) => self.tell(Presence::NoBus(api::explain(&error))),
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    async fn connect(&self) -> zbus::Result<Connection> {
+        let builder = match &self.at {
+            Where::System => connection::Builder::system(),
+            Where::Address(address) => connection::Builder::address(address.as_str()),
+        };
+        builder.build().await
+    }
+
+    /// Follows the daemon across its restarts, until the bus goes.
+    async fn follow(&mut self, bus: &Connection) -> zbus::Result<()> {
+        let dbus = DBusProxy::new(bus).await?;
+        let arguments = [(0, api::BUS_NAME)];
+        let mut owners = dbus
+            .receive_name_owner_changed_with_args(&arguments)
+            .await?;
+        loop {
+            match Daemon::find(bus, &dbus).await? {
+                Some(daemon) => {
+                    self.found.send_replace(Some(daemon.clone()));
+                    let ended = tokio::select! {
+                        ended = self.attend(&daemon) => ended,
+                        owner = owners.next() => match owner {
+                            Some(_) => Ok(()),
+                            None => return Ok(()),
+                        },
+                        () = bus.closed() => return Err(zbus::Error::InputOutput(closed())),
+                    };
+                    self.found.send_replace(None);
+                    // A daemon that leaves while it is asked is no news; whoever comes next is.
+                    if ended.is_err() && Daemon::find(bus, &dbus).await?.is_some() {
+                        tokio::time::sleep(FIRST_PAUSE).await;
+                    }
+                }
+                None => {
+                    self.tell(Presence::NoDaemon);
+                    tokio::select! {
+                        owner = owners.next() => if owner.is_none() { return Ok(()) },
+                        () = bus.closed() => return Err(zbus::Error::InputOutput(closed())),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tells what one daemon says, until it stops.
+    async fn attend(&mut self, daemon: &Daemon) -> zbus::Result<()> {
+        let properties = PropertiesProxy::builder(&daemon.bus)
+            .destination(daemon.name.clone())
+            .path(OBJECT_PATH)
+            .build()
+            .await?;
+        // Others of its interfaces announce every few seconds, which need not wake us.
+        let mut changes = properties
+            .receive_properties_changed_with_args(&[(0, SCHEDULER_INTERFACE)])
+            .await?;
+        let mut samples = daemon.metrics.receive_sample().await?;
+        self.tell_status(daemon).await?;
+        let mut is_subscribed = false;
+        loop {
+            let is_watched = *self.watched.borrow_and_update();
+            if is_watched != is_subscribed {
+                self.subscribe(daemon, is_watched).await?;
+                is_subscribed = is_watched;
+            }
+            tokio::select! {
+                change = changes.next() => match change {
+                    Some(_) => self.tell_status(daemon).await?,
+                    None => return Ok(()),
+                },
+                sample = samples.next() => {
+                    let Some(sample) = sample else { return Ok(()) };
+                    let mut sample = sample.args()?.sample;
+                    sample.sampled_usec = self.clock.shown(sample.sampled_usec);
+                    let _ = self.news.send(News::Sample(Box::new(sample)));
+                }
+                watched = self.watched.changed() => if watched.is_err() { return Ok(()) },
+            }
+        }
+    }
+
+    async fn tell_status(&self, daemon: &Daemon) -> zbus::Result<()> {
+        self.tell(Presence::Here(Box::new(daemon.status().await?)));
+        Ok(())
+    }
+
+    async fn subscribe(&self, daemon: &Daemon, is_watched: bool) -> zbus::Result<()> {
+        if !is_watched {
+            return daemon.metrics.unsubscribe().await;
+        }
+        let since = real_usec().saturating_sub(SPAN_USEC);
+        let mut points = daemon.metrics.get_history(since, MAX_POINTS).await?;
+        while let Some(last) = points.last().map(|point: &HistoryPoint| point.usec)
+            && points.len() % MAX_POINTS as usize == 0
+        {
+            let more = daemon.metrics.get_history(last, MAX_POINTS).await?;
+            if more.is_empty() {
+                break;
+            }
+            points.extend(more);
+        }
+        for point in &mut points {
+            point.usec = self.clock.shown(point.usec);
+        }
+        let _ = self.news.send(News::History(points));
+        daemon.metrics.subscribe(MIN_SAMPLE_INTERVAL_MS).await
+    }
+
+    fn tell(&self, presence: Presence) {
+        // Fails only when the window has gone, and the thread ends with it.
+        let _ = self.news.send(News::Presence(presence));
+    }
+}
+
+impl Daemon {
+    /// Finds the daemon; `None` if nobody has its name.
+    async fn find(bus: &Connection, dbus: &DBusProxy<'_>) -> zbus::Result<Option<Daemon>> {
+        let name = match dbus.get_name_owner(BusName::try_from(api::BUS_NAME)?).await {
+            Ok(owner) => BusName::from(owner.into_inner()),
+            Err(fdo::Error::NameHasNoOwner(_)) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Some(Daemon {
+            scheduler: Scheduler1Proxy::builder(bus)
+                .destination(name.clone())
+                .cache_properties(CacheProperties::No)
+                .build()
+                .await?,
+            metrics: Metrics1Proxy::builder(bus)
+                .destination(name.clone())
+                .cache_properties(CacheProperties::No)
+                .build()
+                .await?,
+            bus: bus.clone(),
+            name,
+        }))
+    }
+
+    /// Every property of the scheduler in one answer, so that they belong together.
+    async fn status(&self) -> zbus::Result<Status> {
+        let reply = self
+            .bus
+            .call_method(
+                Some(self.name.clone()),
+                OBJECT_PATH,
+                Some("org.freedesktop.DBus.Properties"),
+                "GetAll",
+                &(SCHEDULER_INTERFACE,),
+            )
+            .await?;
+        reply.body().deserialize()
+    }
+}
+
+fn closed() -> std::sync::Arc<std::io::Error> {
+    std::sync::Arc::new(std::io::ErrorKind::ConnectionReset.into())
+}

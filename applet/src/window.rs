@@ -1,0 +1,236 @@
+//! The window: the banner above, the pages below, and what its buttons ask of the daemon.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use adw::prelude::*;
+use gettextrs::gettext;
+use gtk::glib;
+use pandemonium_api::{ModeOptions, mode};
+
+use crate::clock::{Clock, real_usec};
+use crate::link::{Link, Trouble};
+use crate::model::{Presence, Status};
+use crate::overview::{Overview, object};
+use crate::trial::Trial;
+use crate::words::{self, Remedy};
+
+/// How long a new mode waits to be kept, seconds: long enough to look around, short enough to sit out.
+const TRIAL_SECONDS: u32 = 15;
+
+/// The window and what it shows.
+pub struct Window {
+    window: adw::ApplicationWindow,
+    toasts: adw::ToastOverlay,
+    banner: adw::Banner,
+    overview: Rc<Overview>,
+    link: Link,
+    presence: RefCell<Presence>,
+    remedy: Cell<Option<Remedy>>,
+    countdown: RefCell<Option<glib::SourceId>>,
+    trial: RefCell<Option<Trial>>,
+}
+
+impl Window {
+    /// Builds the window; it is not presented yet.
+    pub fn new(app: &adw::Application, link: Link, clock: Clock) -> Rc<Window> {
+        let builder = gtk::Builder::from_resource("/org/pandemonium/Applet/window.ui");
+        let this = Rc::new_cyclic(|weak: &std::rc::Weak<Window>| {
+            let wisher = weak.clone();
+            let overview = Overview::new(clock, move |mode| {
+                if let Some(this) = wisher.upgrade() {
+                    this.set_mode(mode);
+                }
+            });
+            Window {
+                window: object(&builder, "window"),
+                toasts: object(&builder, "toasts"),
+                banner: object(&builder, "banner"),
+                overview,
+                link,
+                presence: RefCell::default(),
+                remedy: Cell::new(None),
+                countdown: RefCell::new(None),
+                trial: RefCell::new(None),
+            }
+        });
+        this.window.set_application(Some(app));
+        let content: adw::Bin = object(&builder, "content");
+        content.set_child(Some(this.overview.widget()));
+        let button: gtk::MenuButton = object(&builder, "menu_button");
+        let name = gettext("Main Menu");
+        button.update_property(&[gtk::accessible::Property::Label(&name)]);
+        this.connect();
+        this.show(Presence::Connecting);
+        this
+    }
+
+    fn connect(self: &Rc<Self>) {
+        let this = Rc::downgrade(self);
+        self.banner.connect_button_clicked(move |_| {
+            if let Some(this) = this.upgrade() {
+                this.remedy();
+            }
+        });
+        // What changes every second is asked for only while it can be seen.
+        let this = Rc::downgrade(self);
+        let look = move |window: &adw::ApplicationWindow| {
+            if let Some(this) = this.upgrade() {
+                this.link
+                    .watch(window.is_mapped() && !window.is_suspended());
+            }
+        };
+        let on_map = look.clone();
+        self.window.connect_map(move |window| on_map(window));
+        let on_unmap = look.clone();
+        self.window.connect_unmap(move |window| on_unmap(window));
+        self.window.connect_suspended_notify(look);
+    }
+
+    /// Shows the window, or brings it to the front.
+    pub fn present(&self) {
+        self.window.present();
+    }
+
+    /// The first page.
+    pub fn overview(&self) -> &Overview {
+        &self.overview
+    }
+
+    /// Shows what is known now.
+    pub fn show(self: &Rc<Self>, presence: Presence) {
+        self.overview.show(&presence);
+        self.presence.replace(presence);
+        self.show_notice();
+        self.follow_trial();
+    }
+
+    fn show_notice(self: &Rc<Self>) {
+        let presence = self.presence.borrow();
+        let notice = words::notice(&presence, real_usec());
+        self.banner.set_revealed(notice.is_some());
+        self.remedy
+            .set(notice.as_ref().map(|notice| notice.remedy.1));
+        if let Some(notice) = notice {
+            self.banner.set_title(&notice.text);
+            self.banner.set_button_label(Some(&notice.remedy.0));
+        }
+        let retry = presence.status().map_or(0, |status| status.next_retry_usec);
+        if let Some(source) = self.countdown.take() {
+            source.remove();
+        }
+        if retry > real_usec() && self.window.is_mapped() {
+            let this = Rc::downgrade(self);
+            let source = glib::timeout_add_seconds_local_once(1, move || {
+                if let Some(this) = this.upgrade() {
+                    this.countdown.take();
+                    this.show_notice();
+                }
+            });
+            self.countdown.replace(Some(source));
+        }
+    }
+
+    /// A mode that waits to be kept has a dialog, whoever asked for it.
+    fn follow_trial(self: &Rc<Self>) {
+        let status = self.presence.borrow().status().cloned();
+        let status = status.filter(|status| status.confirm_usec != 0);
+        let Some(status) = status else {
+            if let Some(trial) = self.trial.take() {
+                trial.end();
+            }
+            return;
+        };
+        if let Some(trial) = &*self.trial.borrow() {
+            trial.show(&status);
+            return;
+        }
+        let this = Rc::downgrade(self);
+        let trial = Trial::begin(&self.window, &status, move |is_kept| {
+            if let Some(this) = this.upgrade() {
+                this.decide(is_kept);
+            }
+        });
+        self.trial.replace(Some(trial));
+    }
+
+    fn decide(self: &Rc<Self>, is_kept: bool) {
+        self.ask(move |link| async move {
+            link.call(move |daemon| async move {
+                match is_kept {
+                    true => daemon.scheduler.confirm().await,
+                    false => daemon.scheduler.revert().await,
+                }
+            })
+            .await
+        });
+    }
+
+    fn remedy(self: &Rc<Self>) {
+        match self.remedy.get() {
+            Some(Remedy::StartService) => {
+                self.ask(|link| async move { link.start_service().await });
+            }
+            Some(Remedy::Start) => self.ask(|link| async move {
+                link.call(|daemon| async move { daemon.scheduler.start().await })
+                    .await
+            }),
+            Some(Remedy::SwitchOn) => self.set_mode(mode::ADAPTIVE),
+            Some(Remedy::Explain) => self.explain(),
+            None => {}
+        }
+    }
+
+    /// Off is where everybody is safe; any other mode goes back unless it is kept.
+    fn set_mode(self: &Rc<Self>, mode: &'static str) {
+        let options = ModeOptions {
+            persist: false,
+            confirm_seconds: (mode != mode::OFF).then_some(TRIAL_SECONDS),
+        };
+        self.ask(move |link| async move {
+            link.call(move |daemon| async move {
+                let options = options.to_options();
+                daemon.scheduler.set_mode(mode, options).await
+            })
+            .await
+        });
+    }
+
+    /// Does what a person asked for; what comes of it is shown as the daemon announces it.
+    fn ask<F>(self: &Rc<Self>, request: impl FnOnce(Link) -> F + 'static)
+    where
+        F: Future<Output = Result<(), Trouble>> + 'static,
+    {
+        let this = Rc::downgrade(self);
+        let link = self.link.clone();
+        glib::spawn_future_local(async move {
+            let outcome = request(link).await;
+            if let (Some(this), Err(trouble)) = (this.upgrade(), outcome) {
+                this.tell(&trouble);
+            }
+        });
+    }
+
+    /// Says why something was not done, and shows what is in force instead.
+    fn tell(&self, trouble: &Trouble) {
+        let toast = adw::Toast::builder()
+            .title(words::trouble(trouble))
+            .use_markup(false)
+            .build();
+        self.toasts.add_toast(toast);
+        self.overview.show(&self.presence.borrow());
+    }
+
+    fn explain(&self) {
+        let presence = self.presence.borrow();
+        let reason = presence
+            .status()
+            .map_or("", |status: &Status| &status.state_reason);
+        let dialog = adw::AlertDialog::builder()
+            .heading(words::headline(&presence))
+            .body(reason)
+            .build();
+        dialog.add_response("close", &gettext("_Close"));
+        dialog.present(Some(&self.window));
+    }
+}
