@@ -24,25 +24,40 @@ bench_parallel_rows=build,wakeup,burst,mixed,ipc,launch
 # What the regression gate measures: the rows that do not come out quite differently when an instruction moves.
 bench_gate_rows=wakeup,ipc,launch,pipe,starvation
 
-command_bench() {
-  local cpus=2,4,8,12 schedulers=eevdf,adaptive,bpf judge=virtual words=() dir
-  local seconds='' rounds=''
-  if [[ ${1-} == compare ]]; then
-    timed "builds the programs" logged build_programs
-    "$(built_program pandemonium)" bench "$@"
-    return
-  fi
+# Schedulers that need no building.
+bench_own=(eevdf adaptive bpf)
+
+# What the command line asks for; bench_options fills it.
+bench_judge=virtual
+bench_cpus=2,4,8,12
+bench_schedulers=eevdf,adaptive,bpf
+bench_words=()
+bench_asked_seconds=
+bench_asked_rounds=
+
+# bench_options ARGUMENT...: takes the command line apart; what cannot be measured is refused before anything is built.
+bench_options() {
+  local rows
+  mapfile -t rows < <(bench_rows)
   while (($#)); do
     case $1 in
-      --cpus) cpus=${2:?--cpus needs numbers} ;;
-      --schedulers) schedulers=${2:?--schedulers needs names} ;;
-      --seconds) seconds=${2:?--seconds needs a number} ;;
-      --rows) words+=(--rows "${2:?--rows needs names}") ;;
-      --kernel) bench_kernel=${2:?--kernel needs newest, oldest or a file} ;;
-      --rounds) rounds=${2:?--rounds needs a number} ;;
-      --short) rounds=1 ;;
-      --trace) words+=(--trace) ;;
-      --parallel | --gate) judge=${1#--} ;;
+      --cpus | --schedulers | --seconds | --rows | --kernel | --rounds)
+        [[ -n ${2-} ]] || die "bench $1 needs a value: ./dev --help says which"
+        ;;
+    esac
+    case $1 in
+      --cpus) bench_cpus=$2 ;;
+      --schedulers) bench_schedulers=$2 ;;
+      --seconds) bench_asked_seconds=$(bench_number "$1" "$2" 86400) ;;
+      --rows)
+        bench_known rows "$2" "${rows[@]}"
+        bench_words+=(--rows "$2")
+        ;;
+      --kernel) bench_kernel=$2 ;;
+      --rounds) bench_asked_rounds=$(bench_number "$1" "$2" 100) ;;
+      --short) bench_asked_rounds=1 ;;
+      --trace) bench_words+=(--trace) ;;
+      --parallel | --gate) bench_judge=${1#--} ;;
       *) die "bench knows no option '$1'" ;;
     esac
     case $1 in
@@ -50,8 +65,46 @@ command_bench() {
       *) shift 2 ;;
     esac
   done
+  bench_known schedulers "$bench_schedulers" "${bench_own[@]}" "${bench_peers[@]%% *}"
+  [[ $bench_cpus =~ ^[1-9][0-9]{0,2}(,[1-9][0-9]{0,2})*$ ]] ||
+    die "--cpus takes numbers of CPUs with commas between them, such as 2,8, not '$bench_cpus'"
+  [[ $bench_kernel == @(newest|oldest) || -e $bench_kernel ]] ||
+    die "--kernel takes newest, oldest or a file, and there is no file '$bench_kernel'"
+}
+
+# bench_rows: every workload there is, by name. The benchmark's own list is the only one.
+bench_rows() {
+  sed -n '/workload($/ { n; s/^ *"\([a-z]*\)",$/\1/p }' "$top/bench/src/suite.rs"
+}
+
+# bench_known WHAT NAMES KNOWN...: fails unless each of NAMES, with commas between them, is known.
+bench_known() {
+  local what=$1 names name
+  IFS=, read -ra names <<<"$2"
+  shift 2
+  for name in "${names[@]}"; do
+    [[ -n $name && " $* " == *" $name "* ]] || die "bench knows no $what '$name'; it knows $*"
+  done
+}
+
+# bench_number OPTION VALUE MOST: the value, if it is a number from 1 to MOST.
+bench_number() {
+  if [[ ! $2 =~ ^[1-9][0-9]{0,5}$ ]] || (($2 > $3)); then
+    die "$1 takes a number from 1 to $3, not '$2'"
+  fi
+  echo "$2"
+}
+
+command_bench() {
+  local dir
+  if [[ ${1-} == compare ]]; then
+    timed "builds the programs" logged build_programs
+    "$(built_program pandemonium)" bench "$@"
+    return
+  fi
+  bench_options "$@"
   timed "builds the programs" logged build_programs
-  if [[ $judge == gate ]]; then
+  if [[ $bench_judge == gate ]]; then
     bench_gate
     return
   fi
@@ -59,12 +112,12 @@ command_bench() {
   # What two kernels say is not comparable.
   [[ $bench_kernel == newest ]] || dir+=-$(basename "$bench_kernel")
   mkdir -p "$dir/logs"
-  if [[ $judge == parallel ]]; then
-    bench_parallel "$dir" "$schedulers" "${rounds:-$bench_parallel_rounds}" \
-      --seconds "${seconds:-$bench_parallel_seconds}" "${words[@]}"
+  if [[ $bench_judge == parallel ]]; then
+    bench_parallel "$dir" "$bench_schedulers" "${bench_asked_rounds:-$bench_parallel_rounds}" \
+      --seconds "${bench_asked_seconds:-$bench_parallel_seconds}" "${bench_words[@]}"
   else
-    bench_virtual "$dir" "$cpus" "$schedulers" --rounds "${rounds:-$bench_rounds}" \
-      --seconds "${seconds:-$bench_seconds}" "${words[@]}"
+    bench_virtual "$dir" "$bench_cpus" "$bench_schedulers" --rounds "${bench_asked_rounds:-$bench_rounds}" \
+      --seconds "${bench_asked_seconds:-$bench_seconds}" "${bench_words[@]}"
   fi
   cat "$dir"/logs/*.log >"$dir/bench.log"
   "$(built_program pandemonium-workload)" report "$dir/bench.log" --dir "$dir"

@@ -54,6 +54,40 @@ fn every_workload_gives_the_figures_of_its_rows() {
     assert!(told.starts_with("1 of 15, eevdf, "), "{told}");
 }
 
+/// The script of the tree with these arguments.
+fn dev(args: &[&str]) -> Output {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dev");
+    Command::new(script).args(args).output().unwrap()
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_before_anything_is_built() {
+    let names: Vec<&str> = suite::all().map(|workload| workload.name).collect();
+    let output = dev(&["bench", "--rows", "pipe,nothing"]);
+    let told = format!(
+        "dev: bench knows no rows 'nothing'; it knows {}\n",
+        names.join(" ")
+    );
+    assert_eq!(
+        (output.status.code(), text(&output.stderr)),
+        (Some(1), told)
+    );
+    for args in [
+        ["--rows", ""],
+        ["--schedulers", "eevdf,cfs"],
+        ["--cpus", "2,none"],
+        ["--rounds", "0"],
+        ["--seconds", "1s"],
+        ["--kernel", "/nowhere"],
+    ] {
+        let output = dev(&["bench", args[0], args[1]]);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+        assert!(told.starts_with("dev: "), "{told}");
+    }
+}
+
 #[test]
 fn what_the_set_measured_becomes_a_report_an_archive_and_a_gate() {
     let dir = Scratch::new("report");
