@@ -47,6 +47,7 @@ command_test() {
   if (($# == 0)); then
     lints
     step "cargo tests" cargo test --workspace
+    step "applet on a desktop" applet_tests
   fi
   vm_tests "$@"
   (($#)) || step "bench: the same twice, and the baseline" bench_gate

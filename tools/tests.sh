@@ -11,6 +11,7 @@ setting() {
 test_settings() {
   vm_time=$(setting "$1" time multi)
   vm_append=$(setting "$1" append '')
+  vm_acpi=$(setting "$1" acpi '')
   read -ra vm_qemu <<<"$(setting "$1" qemu '')"
 }
 

@@ -12,6 +12,7 @@ bare_programs=(bpftool busctl chrt cyclictest dbus-daemon hackbench nice setpriv
 # has just patched, as the kernel does whenever a scheduler comes or goes; in multi that once ended in a panic.
 vm_time=multi
 vm_append=
+vm_acpi=
 vm_qemu=()
 # More programs for the next bare VMs, by what they are called elsewhere: paths.
 declare -A vm_programs=()
@@ -217,7 +218,8 @@ system_disk_make() {
   remove_tree "$root"
 }
 
-# payload_disk FILE TESTS: a small disk with the folder TESTS, the package and the workload.
+# payload_disk FILE TESTS: a small disk with the folder TESTS, the package, the workload, the scheduler of somebody
+# else, and a caller of every member of the bus interface.
 payload_disk() {
   local root workload
   root=$(dirname "$1")/payload
@@ -227,6 +229,8 @@ payload_disk() {
   if workload=$(built_program pandemonium-workload); then
     cp "$workload" "$root/bin/"
   fi
+  cp "$top/daemon/tests/service/caller.py" "$root/bin/"
+  clang -O2 -g -target bpf -c -o "$root/bin/foreign.bpf.o" "$top/tests/system/lib/foreign.bpf.c"
   mke2fs -q -t ext4 -L payload -d "$root" "$1" 128M
   remove_tree "$root"
 }
@@ -240,6 +244,17 @@ system_arguments() {
   printf '%s\n' -drive "file=$disk,if=virtio,format=raw,snapshot=on" \
     -drive "file=$1/payload.ext4,if=virtio,format=raw,snapshot=on" \
     -kernel "$(kernel_file newest)" -initrd "$(echo "$(image_dir guest)"/boot/initrd.img-*)"
+  [[ -z $vm_acpi ]] || acpi_arguments "$1" "$top/tests/system/lib/$vm_acpi.asl"
+}
+
+# acpi_arguments WORK SOURCE: QEMU arguments for one more table of the firmware, which the second serial port
+# remembers something for.
+acpi_arguments() {
+  iasl -p "$1/table" "$2" >"$1/table.log" || {
+    cat "$1/table.log" >&2
+    return 1
+  }
+  printf '%s\n' -acpitable "file=$1/table.aml" -serial null
 }
 
 # system_append [SCRIPT [WORD...]]: kernel parameters; with SCRIPT the VM runs it and ends.

@@ -34,7 +34,8 @@ sleep 0.5
 mark
 sleep 1
 busy 0 1 2 3
-[ "$(busy_cpus 90 2 3)" = 2 ] || fail "what spilled did not come back"
+# A kernel thread bound to a CPU of the domain sends a hog outside for a slice of 20 ms, a few times a second.
+[ "$(busy_cpus 80 2 3)" = 2 ] || fail "what spilled did not come back"
 [ "$(busy_cpus 40 0 1)" = 0 ] || fail "work stayed outside the domain"
 wait "$second"
 still_ours "a primary domain"

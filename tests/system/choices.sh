@@ -121,7 +121,16 @@ echo "and all of it without loading the scheduler anew"
 is_running
 [[ $(cat /sys/kernel/sched_ext/enable_seq) == "$loads" ]]
 
-echo "until the daemon ends"
+echo "after a restart of the daemon, and back to the configuration"
+pandemonium domain set 0x1
+systemctl restart pandemonium
+until_true 300 is_running
+[[ $(sched PrimaryDomain) == 's "0x1"' ]]
+pandemonium compositor list | grep -qx 'shell\*'
+if pandemonium compositor list | grep -qx 'kwin_wayland\*'; then exit 1; fi
+refused 5 "administrator\|permitted" as_user pandemonium domain reset
+[[ $(pandemonium domain reset) == all ]]
+pandemonium compositor reset
 systemctl restart pandemonium
 until_true 300 is_running
 [[ $(sched PrimaryDomain) == 's "all"' ]]

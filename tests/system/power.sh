@@ -1,0 +1,122 @@
+#!/bin/bash
+# The daemon follows the real UPower, with a battery that the firmware describes, and the real
+# power-profiles-daemon; either may be missing, come late, be restarted or be masked.
+# acpi: battery
+# timeout: 700
+set -Eeu
+. ./lib/service.sh
+trap 'echo "failed at line $LINENO: $BASH_COMMAND"' ERR
+trap 'cat /tmp/heard; journalctl -u pandemonium -u upower -u power-profiles-daemon --no-pager | tail -n 40' EXIT
+upower() { busctl --system get-property org.freedesktop.UPower /org/freedesktop/UPower org.freedesktop.UPower OnBattery; }
+profiles() {
+  local of=org.freedesktop.UPower.PowerProfiles
+  busctl --system get-property $of /org/freedesktop/UPower/PowerProfiles $of ActiveProfile | sed 's/^s "\(.*\)"$/\1/'
+}
+# run_on mains|battery: the firmware says so, and tells the kernel.
+run_on() {
+  local byte='\000'
+  [[ $1 == mains ]] || byte='\260'
+  # shellcheck disable=SC2059 # one byte
+  printf "$byte" | dd of=/dev/port bs=1 seek=$((0x2ff)) conv=notrunc status=none
+  udevadm trigger --action=change --subsystem-match=power_supply
+}
+# known SOURCE PROFILE CPUS
+known() { [[ $(sched PowerSource) == "$1" && $(sched PowerProfile) == "$2" && $(sched PrimaryDomainCpus) == "$3" ]]; }
+until_known() {
+  until_true 300 known "$@" || {
+    echo "wanted $*; told $(sched PowerSource) $(sched PowerProfile) $(sched PrimaryDomainCpus)"
+    return 1
+  }
+}
+# was_told PROPERTY VALUE...: these values, and no others, one announcement each.
+was_told() {
+  local property=$1
+  shift
+  diff <(announced /tmp/heard "$property" | cut -d ' ' -f 2-) <(printf '%s\n' "$@")
+}
+
+echo "without either nobody says anything, and nobody is started by being asked"
+until_true 300 test -e /sys/class/power_supply/BAT0
+run_on mains
+systemctl start pandemonium
+until_true 300 state_is running
+loads=$(cat $sched_ext/enable_seq)
+listen /tmp/heard
+known '' '' ''
+sched PowerMap | grep -q 'power-saver powersave'
+call SetPrimaryDomain s auto
+call SetPowerMap 'a{ss}' 4 battery 0x2 performance 0x1 power-saver 0x2 ac all
+[[ $(sched PrimaryDomain) == auto ]]
+known '' '' ''
+for service in upower power-profiles-daemon; do
+  if systemctl is-active --quiet $service; then exit 1; fi
+done
+
+echo "UPower, started late"
+systemctl start upower
+until_known ac '' ''
+[[ $(upower) == 'b false' ]]
+run_on battery
+until_known battery '' 0x2
+[[ $(cat /sys/class/power_supply/ADP1/online) == 0 && $(upower) == 'b true' ]]
+run_on mains
+until_known ac '' ''
+run_on battery
+until_known battery '' 0x2
+
+echo "power-profiles-daemon: what it has"
+powerprofilesctl list | tee /tmp/profiles
+grep -q placeholder /tmp/profiles
+until_known battery balanced 0x2
+[[ $(profiles) == balanced ]]
+powerprofilesctl set power-saver
+until_known battery power-saver 0x2
+run_on mains
+until_known ac power-saver 0x2
+[[ $(profiles) == power-saver ]]
+busctl --system set-property org.freedesktop.UPower.PowerProfiles /org/freedesktop/UPower/PowerProfiles \
+  org.freedesktop.UPower.PowerProfiles ActiveProfile s balanced
+until_known ac balanced ''
+
+echo "a program that holds a profile"
+powerprofilesctl launch --profile power-saver sleep 30 &
+holder=$!
+until_known ac power-saver 0x2
+kill $holder
+until_known ac balanced ''
+
+echo "its driver for tests has the third profile"
+mkdir -p /run/systemd/system/power-profiles-daemon.service.d
+cat >/run/systemd/system/power-profiles-daemon.service.d/driver.conf <<'CONF'
+[Service]
+Environment=POWER_PROFILE_DAEMON_FAKE_DRIVER=1
+CONF
+systemctl daemon-reload
+systemctl restart power-profiles-daemon
+powerprofilesctl set performance
+until_known ac performance 0x1
+run_on battery
+until_known battery performance 0x1
+
+echo "either may go, and come back"
+systemctl stop power-profiles-daemon
+until_known battery '' 0x2
+systemctl restart upower
+until_known battery '' 0x2
+systemctl stop upower
+until_known '' '' ''
+
+was_told PowerSource ac battery ac battery ac battery '' battery ''
+
+echo "masked is as good as missing"
+systemctl mask --runtime upower power-profiles-daemon
+[[ $(cat $sched_ext/enable_seq) == "$loads" ]]
+systemctl restart pandemonium
+until_true 300 state_is running
+call SetPrimaryDomain s auto
+known '' '' ''
+[[ $(sched Warnings) == 0 ]]
+[[ -z $(journalctl -u pandemonium -p warning --no-pager --quiet) ]]
+systemctl unmask --runtime upower power-profiles-daemon
+systemctl stop pandemonium
+trap - EXIT

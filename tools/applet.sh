@@ -1,0 +1,33 @@
+# shellcheck shell=bash
+# The applet's demo, and its tests on a desktop without a screen. Everything here runs inside the build image.
+
+# The command line is how tests ask the daemon.
+applet_programs() {
+  cd "$top"
+  cargo build --workspace --bins
+}
+
+# The window beside the real daemon, and the files that a desktop reads about it.
+applet_tests() {
+  local id=data/applet/org.pandemonium.Applet
+  cp "$id.desktop.in" /tmp/org.pandemonium.Applet.desktop
+  desktop-file-validate /tmp/org.pandemonium.Applet.desktop
+  # There is no page to link to yet.
+  appstreamcli validate --no-net --explain --override=url-homepage-missing=info "$id.metainfo.xml.in"
+  applet_programs
+  python3 -B "$top/tests/applet/run.py"
+}
+
+# command_applet [--screenshot FILE] [ARGUMENTS...]
+# shellcheck disable=SC2317 # main calls it by name
+command_applet() {
+  timed "builds the applet and the daemon" applet_programs
+  if [[ ${1-} == --screenshot ]]; then
+    (($# >= 2)) || die "--screenshot takes a file"
+    python3 -B "$top/tests/applet/screenshot.py" "${@:2}"
+    return
+  fi
+  [[ -n ${DISPLAY-}${WAYLAND_DISPLAY-} ]] ||
+    die "there is no display here; --screenshot FILE needs none"
+  HOME=/tmp GSK_RENDERER=cairo dbus-run-session -- "$CARGO_TARGET_DIR/debug/pandemonium-applet" --demo "$@"
+}
