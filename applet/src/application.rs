@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::demo::Demo;
 use crate::link::{Link, Where};
 use crate::model::News;
+use crate::page::Page;
 use crate::window::Window;
 
 /// The name on the session bus, of the desktop file and of the icon.
@@ -50,16 +51,28 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
         load_style();
     });
     let window: RefCell<Option<Rc<Window>>> = RefCell::new(None);
-    app.connect_activate(move |app| {
+    let show = Rc::new(move |app: &adw::Application, page: Option<Page>| {
         let mut window = window.borrow_mut();
         if window.is_none() {
             *window = open(app, at.clone(), clock);
         }
-        match &*window {
-            Some(window) => window.present(),
-            None => app.quit(),
+        match (&*window, page) {
+            (Some(window), Some(page)) => {
+                window.turn_to(page);
+                window.present();
+            }
+            (Some(window), None) => window.present(),
+            (None, _) => app.quit(),
         }
     });
+    add_page_action(&app, Rc::clone(&show));
+    app.connect_activate(move |app| show(app, None));
+    if let Some(page) = arguments.page {
+        app.register(None::<&gio::Cancellable>)
+            .map_err(|error| format!("the session bus does not take it: {error}"))?;
+        // If it runs already, that window turns to the page.
+        app.activate_action("page", Some(&page.name().to_variant()));
+    }
     // Its own arguments were read already; GTK's are read from here.
     let code = app.run_with_args::<&str>(&[]);
     drop(demo);
@@ -114,6 +127,27 @@ fn add_actions(app: &adw::Application) {
     app.add_action_entries([quit, about]);
     app.set_accels_for_action("app.quit", &["<Control>q"]);
     app.set_accels_for_action("window.close", &["<Control>w"]);
+}
+
+/// The action that opens the window at a page, for the keyboard, the command line and the bus.
+fn add_page_action(
+    app: &adw::Application,
+    show: Rc<impl Fn(&adw::Application, Option<Page>) + 'static>,
+) {
+    let page = gio::ActionEntry::builder("page")
+        .parameter_type(Some(glib::VariantTy::STRING))
+        .activate(move |app: &adw::Application, _, name| {
+            let name = name.and_then(glib::Variant::str);
+            if let Some(page) = name.and_then(Page::named) {
+                show(app, Some(page));
+            }
+        })
+        .build();
+    app.add_action_entries([page]);
+    for (number, page) in (1..).zip(Page::ALL) {
+        let action = format!("app.page::{}", page.name());
+        app.set_accels_for_action(&action, &[&format!("<Alt>{number}")]);
+    }
 }
 
 fn show_about(app: &adw::Application) {

@@ -4,10 +4,16 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
+use crate::page::Page;
+
 /// Shows what the PANDEMONIUM CPU scheduler does, and switches it.
 #[derive(Clone, Debug, Default, Parser)]
 #[command(name = "pandemonium-applet", version)]
 pub struct Arguments {
+    /// The page to show
+    #[arg(long, value_name = "NAME")]
+    pub page: Option<Page>,
+
     /// Show a pretended machine: nothing of this one is touched
     #[arg(long)]
     pub demo: bool,
@@ -37,6 +43,8 @@ mod tests {
     fn a_script_is_for_the_demo_only() {
         let parsed = |line: &[&str]| Arguments::try_parse_from(line).is_ok();
         assert!(parsed(&["x", "--demo", "--demo-script", "a"]));
+        assert!(parsed(&["x", "--page", "processes"]));
+        assert!(!parsed(&["x", "--page", "others"]));
         assert!(!parsed(&["x", "--demo-script", "a"]));
         assert!(!parsed(&["x", "--demo", "--demo-speed", "0"]));
     }

@@ -57,13 +57,20 @@ pub enum Trouble {
     Failed(String),
 }
 
+/// What somebody looks at, among that which changes all the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attention {
+    /// The numbers of every tick.
+    pub numbers: bool,
+}
+
 /// A handle of the thread; whoever has one may ask.
 #[derive(Clone)]
 pub struct Link {
     runtime: Handle,
     daemon: watch::Receiver<Option<Daemon>>,
     bus: watch::Receiver<Option<Connection>>,
-    is_watched: watch::Sender<bool>,
+    attention: watch::Sender<Attention>,
 }
 
 impl Link {
@@ -74,12 +81,12 @@ impl Link {
         let (news, receiver) = mpsc::unbounded_channel();
         let (found, daemon) = watch::channel(None);
         let (connected, bus) = watch::channel(None);
-        let (is_watched, watched) = watch::channel(false);
+        let (attention, attended) = watch::channel(Attention::default());
         let link = Link {
             runtime: runtime.handle().clone(),
             daemon,
             bus,
-            is_watched,
+            attention,
         };
         let keeper = Keeper {
             at,
@@ -87,7 +94,7 @@ impl Link {
             news,
             found,
             connected,
-            watched,
+            attended,
         };
         std::thread::Builder::new()
             .name("bus".to_owned())
@@ -96,10 +103,10 @@ impl Link {
         Ok((link, receiver))
     }
 
-    /// Says whether somebody looks at numbers that change all the time.
-    pub fn watch(&self, is_watched: bool) {
-        self.is_watched
-            .send_if_modified(|before| std::mem::replace(before, is_watched) != is_watched);
+    /// Says what somebody looks at now.
+    pub fn watch(&self, attention: Attention) {
+        self.attention
+            .send_if_modified(|before| std::mem::replace(before, attention) != attention);
     }
 
     /// Makes a call on the thread of the link and waits for its end, on any thread.
@@ -160,7 +167,7 @@ struct Keeper {
     news: mpsc::UnboundedSender<News>,
     found: watch::Sender<Option<Daemon>>,
     connected: watch::Sender<Option<Connection>>,
-    watched: watch::Receiver<bool>,
+    attended: watch::Receiver<Attention>,
 }
 
 impl Keeper {
@@ -244,10 +251,10 @@ impl Keeper {
         self.tell_status(daemon).await?;
         let mut is_subscribed = false;
         loop {
-            let is_watched = *self.watched.borrow_and_update();
-            if is_watched != is_subscribed {
-                self.subscribe(daemon, is_watched).await?;
-                is_subscribed = is_watched;
+            let attention = *self.attended.borrow_and_update();
+            if attention.numbers != is_subscribed {
+                self.subscribe(daemon, attention.numbers).await?;
+                is_subscribed = attention.numbers;
             }
             tokio::select! {
                 change = changes.next() => match change {
@@ -260,7 +267,7 @@ impl Keeper {
                     sample.sampled_usec = self.clock.shown(sample.sampled_usec);
                     let _ = self.news.send(News::Sample(Box::new(sample)));
                 }
-                watched = self.watched.changed() => if watched.is_err() { return Ok(()) },
+                changed = self.attended.changed() => if changed.is_err() { return Ok(()) },
             }
         }
     }

@@ -2,11 +2,13 @@
 
 mod application;
 mod arguments;
+mod asker;
 mod clock;
 mod demo;
 mod link;
 mod model;
 mod overview;
+mod page;
 mod translation;
 mod trial;
 mod window;

@@ -8,10 +8,12 @@ use gettextrs::gettext;
 use gtk::glib;
 use pandemonium_api::{ModeOptions, mode};
 
+use crate::asker::Asker;
 use crate::clock::{Clock, real_usec};
-use crate::link::{Link, Trouble};
+use crate::link::{Attention, Link, Trouble};
 use crate::model::{Presence, Status};
 use crate::overview::{Overview, object};
+use crate::page::Page;
 use crate::trial::Trial;
 use crate::words::{self, Remedy};
 
@@ -23,8 +25,9 @@ pub struct Window {
     window: adw::ApplicationWindow,
     toasts: adw::ToastOverlay,
     banner: adw::Banner,
+    stack: adw::ViewStack,
     overview: Rc<Overview>,
-    link: Link,
+    asker: Asker,
     presence: RefCell<Presence>,
     remedy: Cell<Option<Remedy>>,
     countdown: RefCell<Option<glib::SourceId>>,
@@ -42,12 +45,19 @@ impl Window {
                     this.set_mode(mode);
                 }
             });
+            let teller = weak.clone();
+            let asker = Asker::new(link, move |trouble| {
+                if let Some(this) = teller.upgrade() {
+                    this.tell(trouble);
+                }
+            });
             Window {
                 window: object(&builder, "window"),
                 toasts: object(&builder, "toasts"),
                 banner: object(&builder, "banner"),
+                stack: object(&builder, "stack"),
                 overview,
-                link,
+                asker,
                 presence: RefCell::default(),
                 remedy: Cell::new(None),
                 countdown: RefCell::new(None),
@@ -55,8 +65,8 @@ impl Window {
             }
         });
         this.window.set_application(Some(app));
-        let content: adw::Bin = object(&builder, "content");
-        content.set_child(Some(this.overview.widget()));
+        let place: adw::Bin = object(&builder, "overview");
+        place.set_child(Some(this.overview.widget()));
         let button: gtk::MenuButton = object(&builder, "menu_button");
         let name = gettext("Main Menu");
         button.update_property(&[gtk::accessible::Property::Label(&name)]);
@@ -74,17 +84,35 @@ impl Window {
         });
         // What changes every second is asked for only while it can be seen.
         let this = Rc::downgrade(self);
-        let look = move |window: &adw::ApplicationWindow| {
+        let look = move || {
             if let Some(this) = this.upgrade() {
-                this.link
-                    .watch(window.is_mapped() && !window.is_suspended());
+                this.look();
             }
         };
-        let on_map = look.clone();
-        self.window.connect_map(move |window| on_map(window));
-        let on_unmap = look.clone();
-        self.window.connect_unmap(move |window| on_unmap(window));
-        self.window.connect_suspended_notify(look);
+        let (on_map, on_unmap, on_suspend) = (look.clone(), look.clone(), look.clone());
+        self.window.connect_map(move |_| on_map());
+        self.window.connect_unmap(move |_| on_unmap());
+        self.window.connect_suspended_notify(move |_| on_suspend());
+        self.stack
+            .connect_visible_child_name_notify(move |_| look());
+    }
+
+    /// Asks for what the page that can be seen shows, and for nothing else.
+    fn look(&self) {
+        let is_seen = self.window.is_mapped() && !self.window.is_suspended();
+        let page = self.page().filter(|_| is_seen);
+        self.asker.link().watch(Attention {
+            numbers: page == Some(Page::Overview),
+        });
+    }
+
+    fn page(&self) -> Option<Page> {
+        Page::named(&self.stack.visible_child_name()?)
+    }
+
+    /// Turns to this page.
+    pub fn turn_to(&self, page: Page) {
+        self.stack.set_visible_child_name(page.name());
     }
 
     /// Shows the window, or brings it to the front.
@@ -154,27 +182,21 @@ impl Window {
         self.trial.replace(Some(trial));
     }
 
-    fn decide(self: &Rc<Self>, is_kept: bool) {
-        self.ask(move |link| async move {
-            link.call(move |daemon| async move {
-                match is_kept {
-                    true => daemon.scheduler.confirm().await,
-                    false => daemon.scheduler.revert().await,
-                }
-            })
-            .await
+    fn decide(&self, is_kept: bool) {
+        self.asker.ask(move |daemon| async move {
+            match is_kept {
+                true => daemon.scheduler.confirm().await,
+                false => daemon.scheduler.revert().await,
+            }
         });
     }
 
-    fn remedy(self: &Rc<Self>) {
+    fn remedy(&self) {
         match self.remedy.get() {
-            Some(Remedy::StartService) => {
-                self.ask(|link| async move { link.start_service().await });
-            }
-            Some(Remedy::Start) => self.ask(|link| async move {
-                link.call(|daemon| async move { daemon.scheduler.start().await })
-                    .await
-            }),
+            Some(Remedy::StartService) => self.asker.start_service(),
+            Some(Remedy::Start) => self
+                .asker
+                .ask(|daemon| async move { daemon.scheduler.start().await }),
             Some(Remedy::SwitchOn) => self.set_mode(mode::ADAPTIVE),
             Some(Remedy::Explain) => self.explain(),
             None => {}
@@ -182,32 +204,13 @@ impl Window {
     }
 
     /// Off is where everybody is safe; any other mode goes back unless it is kept.
-    fn set_mode(self: &Rc<Self>, mode: &'static str) {
+    fn set_mode(&self, mode: &'static str) {
         let options = ModeOptions {
             persist: false,
             confirm_seconds: (mode != mode::OFF).then_some(TRIAL_SECONDS),
         };
-        self.ask(move |link| async move {
-            link.call(move |daemon| async move {
-                let options = options.to_options();
-                daemon.scheduler.set_mode(mode, options).await
-            })
-            .await
-        });
-    }
-
-    /// Does what a person asked for; what comes of it is shown as the daemon announces it.
-    fn ask<F>(self: &Rc<Self>, request: impl FnOnce(Link) -> F + 'static)
-    where
-        F: Future<Output = Result<(), Trouble>> + 'static,
-    {
-        let this = Rc::downgrade(self);
-        let link = self.link.clone();
-        glib::spawn_future_local(async move {
-            let outcome = request(link).await;
-            if let (Some(this), Err(trouble)) = (this.upgrade(), outcome) {
-                this.tell(&trouble);
-            }
+        self.asker.ask(move |daemon| async move {
+            daemon.scheduler.set_mode(mode, options.to_options()).await
         });
     }
 
