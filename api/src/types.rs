@@ -67,7 +67,7 @@ pub struct ProfileRow {
     pub runtime_dev_ns: u64,
     /// Wake-ups per 100 ms, as the kernel half estimates them.
     pub wakeup_freq: u32,
-    /// The daemon start during which the program was last seen, counted from 1.
+    /// Launch counter when the program was last seen.
     pub last_used: u64,
 }
 

@@ -102,6 +102,7 @@ fn open(app: &adw::Application, at: Where, clock: Clock) -> Option<Rc<Window>> {
                 News::Presence(presence) => window.show(presence),
                 News::History(points) => window.overview().show_history(points),
                 News::Sample(sample) => window.overview().show_sample(&sample),
+                News::Profiles => window.reload_processes(),
             }
         }
     });

@@ -6,19 +6,45 @@ use std::rc::Rc;
 use gtk::glib;
 
 use crate::link::{Daemon, Link, Trouble};
+use crate::words;
 
 /// Asks, and tells the person if it was not done. Cheap to clone.
 #[derive(Clone)]
 pub struct Asker {
     link: Link,
-    tell: Rc<dyn Fn(&Trouble)>,
+    toasts: adw::ToastOverlay,
+    restore: Rc<dyn Fn()>,
 }
 
 impl Asker {
-    /// `tell` is called with why something was not done.
-    pub fn new(link: Link, tell: impl Fn(&Trouble) + 'static) -> Asker {
-        let tell = Rc::new(tell);
-        Asker { link, tell }
+    /// `restore` is called when something was not done, to show what is in force instead.
+    pub fn new(link: Link, toasts: adw::ToastOverlay, restore: impl Fn() + 'static) -> Asker {
+        Asker {
+            link,
+            toasts,
+            restore: Rc::new(restore),
+        }
+    }
+
+    /// Says something in passing.
+    pub fn say(&self, sentence: &str) {
+        let toast = adw::Toast::builder().use_markup(false).build();
+        toast.set_title(sentence);
+        self.toasts.add_toast(toast);
+    }
+
+    /// Says why something was not done, and shows what is in force instead.
+    fn tell(&self, trouble: &Trouble) {
+        self.say(&words::trouble(trouble));
+        (self.restore)();
+    }
+
+    /// The same for a dialog, which would cover what is said in the window.
+    pub fn over(&self, toasts: adw::ToastOverlay) -> Asker {
+        Asker {
+            toasts,
+            ..self.clone()
+        }
     }
 
     /// The way to the daemon, for what nobody asked for and whose failure is no news.
@@ -47,7 +73,7 @@ impl Asker {
         glib::spawn_future_local(async move {
             match this.link.call(call).await {
                 Ok(answer) => then(answer),
-                Err(trouble) => (this.tell)(&trouble),
+                Err(trouble) => this.tell(&trouble),
             }
         });
     }
@@ -57,7 +83,7 @@ impl Asker {
         let this = self.clone();
         glib::spawn_future_local(async move {
             if let Err(trouble) = this.link.start_service().await {
-                (this.tell)(&trouble);
+                this.tell(&trouble);
             }
         });
     }

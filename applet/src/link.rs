@@ -6,10 +6,10 @@
 use std::future::Future;
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::{Stream, StreamExt};
 use pandemonium_api::{
     self as api, BusError, HistoryPoint, MAX_POINTS, MIN_SAMPLE_INTERVAL_MS, Metrics1Proxy,
-    OBJECT_PATH, SCHEDULER_INTERFACE, Scheduler1Proxy,
+    OBJECT_PATH, PROCESSES_INTERFACE, Processes1Proxy, SCHEDULER_INTERFACE, Scheduler1Proxy,
 };
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{mpsc, watch};
@@ -42,6 +42,8 @@ pub struct Daemon {
     pub scheduler: Scheduler1Proxy<'static>,
     /// Numbers that change every second.
     pub metrics: Metrics1Proxy<'static>,
+    /// What was learned about programs.
+    pub processes: Processes1Proxy<'static>,
     bus: Connection,
     name: BusName<'static>,
 }
@@ -62,6 +64,8 @@ pub enum Trouble {
 pub struct Attention {
     /// The numbers of every tick.
     pub numbers: bool,
+    /// That something was learned about programs.
+    pub profiles: bool,
 }
 
 /// A handle of the thread; whoever has one may ask.
@@ -250,11 +254,22 @@ impl Keeper {
         let mut samples = daemon.metrics.receive_sample().await?;
         self.tell_status(daemon).await?;
         let mut is_subscribed = false;
+        let mut learned = None;
         loop {
             let attention = *self.attended.borrow_and_update();
             if attention.numbers != is_subscribed {
                 self.subscribe(daemon, attention.numbers).await?;
                 is_subscribed = attention.numbers;
+            }
+            match (attention.profiles, &learned) {
+                (true, None) => {
+                    let of = [(0, PROCESSES_INTERFACE)];
+                    let changes = properties.receive_properties_changed_with_args(&of).await?;
+                    learned = Some(changes);
+                    let _ = self.news.send(News::Profiles);
+                }
+                (false, Some(_)) => learned = None,
+                _ => {}
             }
             tokio::select! {
                 change = changes.next() => match change {
@@ -267,6 +282,10 @@ impl Keeper {
                     sample.sampled_usec = self.clock.shown(sample.sampled_usec);
                     let _ = self.news.send(News::Sample(Box::new(sample)));
                 }
+                change = next_if_any(&mut learned) => match change {
+                    Some(_) => drop(self.news.send(News::Profiles)),
+                    None => return Ok(()),
+                },
                 changed = self.attended.changed() => if changed.is_err() { return Ok(()) },
             }
         }
@@ -324,6 +343,11 @@ impl Daemon {
                 .cache_properties(CacheProperties::No)
                 .build()
                 .await?,
+            processes: Processes1Proxy::builder(bus)
+                .destination(name.clone())
+                .cache_properties(CacheProperties::No)
+                .build()
+                .await?,
             bus: bus.clone(),
             name,
         }))
@@ -342,6 +366,14 @@ impl Daemon {
             )
             .await?;
         reply.body().deserialize()
+    }
+}
+
+/// The next of a stream, which never comes if there is none.
+async fn next_if_any<S: Stream + Unpin>(stream: &mut Option<S>) -> Option<S::Item> {
+    match stream {
+        Some(stream) => stream.next().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -3,14 +3,20 @@
 mod application;
 mod arguments;
 mod asker;
+mod choice;
 mod clock;
+mod confirmation;
 mod demo;
 mod link;
 mod model;
 mod overview;
 mod page;
+mod preferences;
+mod processes;
+mod programs;
 mod translation;
 mod trial;
+mod validity;
 mod window;
 mod words;
 

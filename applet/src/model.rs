@@ -109,6 +109,8 @@ pub enum News {
     History(Vec<HistoryPoint>),
     /// A tick.
     Sample(Box<Snapshot>),
+    /// What was learned about programs may be something else now.
+    Profiles,
 }
 
 /// How much of the past is shown, microseconds.

@@ -6,10 +6,19 @@ use std::rc::Rc;
 use adw::prelude::*;
 use gettextrs::gettext;
 use gtk::glib;
+use pandemonium_api::mode;
 
 use crate::clock::real_usec;
 use crate::model::Status;
 use crate::words;
+
+/// How long a new mode waits to be kept, seconds: long enough to look around, short enough to sit out.
+const SECONDS: u32 = 15;
+
+/// How long this mode waits. Off is where everybody is safe; any other mode goes back unless it is kept.
+pub fn seconds(mode: &str) -> Option<u32> {
+    (mode != mode::OFF).then_some(SECONDS)
+}
 
 const KEEP: &str = "keep";
 const REVERT: &str = "revert";

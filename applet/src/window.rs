@@ -1,6 +1,6 @@
 //! The window: the banner above, the pages below, and what its buttons ask of the daemon.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 use adw::prelude::*;
@@ -10,23 +10,25 @@ use pandemonium_api::{ModeOptions, mode};
 
 use crate::asker::Asker;
 use crate::clock::{Clock, real_usec};
-use crate::link::{Attention, Link, Trouble};
+use crate::link::{Attention, Link};
 use crate::model::{Presence, Status};
 use crate::overview::{Overview, object};
 use crate::page::Page;
-use crate::trial::Trial;
+use crate::preferences::Preferences;
+use crate::processes::Processes;
+use crate::trial::{self, Trial};
 use crate::words::{self, Remedy};
-
-/// How long a new mode waits to be kept, seconds: long enough to look around, short enough to sit out.
-const TRIAL_SECONDS: u32 = 15;
 
 /// The window and what it shows.
 pub struct Window {
     window: adw::ApplicationWindow,
-    toasts: adw::ToastOverlay,
     banner: adw::Banner,
     stack: adw::ViewStack,
+    places: [adw::Bin; Page::ALL.len()],
     overview: Rc<Overview>,
+    /// Made when they are first seen.
+    processes: OnceCell<Rc<Processes>>,
+    preferences: OnceCell<Rc<Preferences>>,
     asker: Asker,
     presence: RefCell<Presence>,
     remedy: Cell<Option<Remedy>>,
@@ -45,18 +47,23 @@ impl Window {
                     this.set_mode(mode);
                 }
             });
-            let teller = weak.clone();
-            let asker = Asker::new(link, move |trouble| {
-                if let Some(this) = teller.upgrade() {
-                    this.tell(trouble);
+            let toasts: adw::ToastOverlay = object(&builder, "toasts");
+            let restorer = weak.clone();
+            let asker = Asker::new(link, toasts, move || {
+                if let Some(this) = restorer.upgrade() {
+                    this.restore();
                 }
             });
+            let places = Page::ALL.map(|page| object::<adw::Bin>(&builder, page.name()));
+            places[0].set_child(Some(overview.widget()));
             Window {
                 window: object(&builder, "window"),
-                toasts: object(&builder, "toasts"),
                 banner: object(&builder, "banner"),
                 stack: object(&builder, "stack"),
+                places,
                 overview,
+                processes: OnceCell::new(),
+                preferences: OnceCell::new(),
                 asker,
                 presence: RefCell::default(),
                 remedy: Cell::new(None),
@@ -65,8 +72,6 @@ impl Window {
             }
         });
         this.window.set_application(Some(app));
-        let place: adw::Bin = object(&builder, "overview");
-        place.set_child(Some(this.overview.widget()));
         let button: gtk::MenuButton = object(&builder, "menu_button");
         let name = gettext("Main Menu");
         button.update_property(&[gtk::accessible::Property::Label(&name)]);
@@ -101,9 +106,44 @@ impl Window {
     fn look(&self) {
         let is_seen = self.window.is_mapped() && !self.window.is_suspended();
         let page = self.page().filter(|_| is_seen);
+        match page {
+            Some(Page::Processes) => self.open_processes(),
+            Some(Page::Preferences) => self.open_preferences(),
+            Some(Page::Overview) | None => {}
+        }
         self.asker.link().watch(Attention {
             numbers: page == Some(Page::Overview),
+            profiles: page == Some(Page::Processes),
         });
+    }
+
+    fn open_processes(&self) {
+        self.processes.get_or_init(|| {
+            let page = Processes::new(self.asker.clone());
+            page.show(&self.presence.borrow());
+            self.place(Page::Processes).set_child(Some(page.widget()));
+            page
+        });
+    }
+
+    fn open_preferences(&self) {
+        self.preferences.get_or_init(|| {
+            let page = Preferences::new(self.asker.clone());
+            page.show(&self.presence.borrow());
+            self.place(Page::Preferences).set_child(Some(page.widget()));
+            page
+        });
+    }
+
+    fn place(&self, page: Page) -> &adw::Bin {
+        &self.places[page as usize]
+    }
+
+    /// The programs that were learned may be others now.
+    pub fn reload_processes(&self) {
+        if let Some(processes) = self.processes.get() {
+            processes.reload();
+        }
     }
 
     fn page(&self) -> Option<Page> {
@@ -128,6 +168,12 @@ impl Window {
     /// Shows what is known now.
     pub fn show(self: &Rc<Self>, presence: Presence) {
         self.overview.show(&presence);
+        if let Some(processes) = self.processes.get() {
+            processes.show(&presence);
+        }
+        if let Some(preferences) = self.preferences.get() {
+            preferences.show(&presence);
+        }
         self.presence.replace(presence);
         self.show_notice();
         self.follow_trial();
@@ -203,25 +249,25 @@ impl Window {
         }
     }
 
-    /// Off is where everybody is safe; any other mode goes back unless it is kept.
     fn set_mode(&self, mode: &'static str) {
         let options = ModeOptions {
             persist: false,
-            confirm_seconds: (mode != mode::OFF).then_some(TRIAL_SECONDS),
+            confirm_seconds: trial::seconds(mode),
         };
         self.asker.ask(move |daemon| async move {
             daemon.scheduler.set_mode(mode, options.to_options()).await
         });
     }
 
-    /// Says why something was not done, and shows what is in force instead.
-    fn tell(&self, trouble: &Trouble) {
-        let toast = adw::Toast::builder()
-            .title(words::trouble(trouble))
-            .use_markup(false)
-            .build();
-        self.toasts.add_toast(toast);
+    /// Shows what is in force, because a wish did not come true.
+    fn restore(&self) {
         self.overview.show(&self.presence.borrow());
+        if let Some(processes) = self.processes.get() {
+            processes.restore();
+        }
+        if let Some(preferences) = self.preferences.get() {
+            preferences.restore();
+        }
     }
 
     fn explain(&self) {

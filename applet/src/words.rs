@@ -1,5 +1,8 @@
 //! What the daemon says, in words that one need not know a scheduler for. Pure functions.
 
+pub mod choices;
+pub mod programs;
+
 use gettextrs::{gettext, ngettext};
 use pandemonium_api::{HistoryPoint, mode, regime, state};
 
@@ -276,12 +279,10 @@ pub fn minutes_ago(minutes: u32) -> String {
 /// Which CPUs are taken first.
 pub fn domain(status: &Status) -> String {
     let wanted = match status.primary_domain.as_str() {
-        "all" => return gettext("All CPUs alike"),
-        "performance" => gettext("Fast CPUs first"),
-        "powersave" => gettext("Economical CPUs first"),
-        "auto" => gettext("By the power profile"),
+        "all" => return choices::domain_name("all"),
         "" => return gettext("Unknown"),
-        mask => fill(&gettext("Your choice: {mask}"), &[("mask", mask)]),
+        mask if choices::is_mask(mask) => fill(&gettext("Your choice: {mask}"), &[("mask", mask)]),
+        named => choices::domain_name(named),
     };
     let cpus = match cpus_in(&status.primary_domain_cpus) {
         0 => gettext("all of them now"),

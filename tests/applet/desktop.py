@@ -27,7 +27,7 @@ def until(what, probe, patience=PATIENCE):
 class Desktop:
     """Ends everything it started when it is left."""
 
-    def __init__(self, size="1000x1000", **environment):
+    def __init__(self, size="1000x1800", **environment):
         self.directory = Path(tempfile.mkdtemp(prefix="desktop-"))
         self.processes = []
         self.environment = {
@@ -96,28 +96,42 @@ class Desktop:
 class Applet:
     """The demo in a window."""
 
-    def __init__(self, desktop, *arguments, locale=None, **environment):
-        self.desktop = desktop
-        self.process = subprocess.Popen(
-            [TARGET / "pandemonium-applet", "--demo", *arguments],
-            env={**desktop.environment, **environment},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        desktop.processes.append(self.process)
+    def __init__(self, desktop, *arguments, **environment):
+        self._start(desktop, ["--demo", *arguments], environment)
         self.address = self.process.stdout.readline().strip()
         assert self.address, "the demo did not start"
+
+    @classmethod
+    def beside(cls, desktop, *arguments, **environment):
+        """The applet beside a daemon that is there already."""
+        applet = cls.__new__(cls)
+        applet._start(desktop, arguments, environment)
+        return applet
+
+    def _start(self, desktop, arguments, environment):
+        self.desktop = desktop
+        self.process = subprocess.Popen(
+            [TARGET / "pandemonium-applet", *arguments], env={**desktop.environment, **environment},
+            stdout=subprocess.PIPE, text=True,
+        )
+        desktop.processes.append(self.process)
 
     def window(self):
         """The X window, once it is there."""
         return until("the window is there", self._find).split()[-1]
 
     def _find(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"the applet ended with {self.process.returncode}")
         found = subprocess.run(
             ["xdotool", "search", "--onlyvisible", "--pid", str(self.process.pid)],
             env=self.desktop.environment, text=True, capture_output=True, check=False,
         )
         return found.stdout.strip()
+
+    def focus(self):
+        """Gives the window the keyboard, once it is there."""
+        self.desktop.say("xdotool", "windowfocus", "--sync", self.window())
 
     def resize(self, width, height):
         """Makes the window this large, in pixels."""

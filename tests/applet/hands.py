@@ -81,15 +81,63 @@ class Hands:
         return until(f"{name} shows", probe)
 
     def press(self, name, *roles):
-        """Does what a click would; what offers no action is clicked, where the window is at the corner of the screen."""
-        node = self.find(name, *(roles or CONTROLS)).node
-        action = node.get_action_iface()
+        """Does what a click would; what offers no action is clicked."""
+        seen = self.find(name, *(roles or CONTROLS))
+        action = seen.node.get_action_iface()
         if action and action.get_n_actions():
             assert action.do_action(0), f"{name} did not take it"
             return
-        place = node.get_component_iface().get_extents(self.atspi.CoordType.WINDOW)
+        self.click_on(seen)
+
+    def click(self, name, *roles):
+        """Clicks on it."""
+        self.click_on(self.find(name, *roles))
+
+    def click_on(self, seen):
+        """Clicks on what was found, in a window that is at the corner of the screen."""
+        place = seen.node.get_component_iface().get_extents(self.atspi.CoordType.WINDOW)
         x, y = place.x + place.width // 2, place.y + place.height // 2
         self.desktop.say("xdotool", "mousemove", str(x), str(y), "click", "1")
+
+    def focused(self):
+        """What has the keyboard, from the outside in."""
+        return [seen for seen in self.all() if seen.states.contains(self.atspi.StateType.FOCUSED)]
+
+    def until_focused(self, name, key, most=40):
+        """Presses a key until what has the keyboard has a name that begins so."""
+        met = []
+        for _ in range(most):
+            met.append([seen.name for seen in self.focused()])
+            if any(seen.startswith(name) for seen in met[-1]):
+                return
+            self.keys(key)
+        raise AssertionError(f"{key} does not lead to {name}, only to {met}")
+
+    def keys(self, *names):
+        """Presses keys where the keyboard is."""
+        self.desktop.say("xdotool", "key", "--delay", "40", *names)
+
+    def type(self, text):
+        """Types where the keyboard is."""
+        self.desktop.say("xdotool", "type", "--delay", "20", text)
+
+    def choose(self, name, index):
+        """Takes the choice with this number of a list that drops down."""
+        self.click(name, "combo box")
+        self.keys("Home", *["Down"] * index, "Return")
+
+    def rows(self):
+        """The rows of a table, without its head."""
+        return [seen for seen in self.all() if seen.role == "table row" and ", " in seen.name]
+
+    def row(self, name):
+        """The row of a table that begins with this name."""
+        return until(f"{name} shows", lambda: [seen for seen in self.rows() if seen.name.startswith(name)])[0]
+
+    def text(self, name):
+        """What is in the entry of this name."""
+        node = self.find(name, *CONTROLS).node.get_text_iface()
+        return self.atspi.Text.get_text(node, 0, -1)
 
     def is_checked(self, name):
         """Whether the button of this name is the chosen one."""

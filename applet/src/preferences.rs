@@ -1,0 +1,204 @@
+//! The page of what holds for every user of the machine. Each row shows what the daemon says; what a person
+//! chooses is asked of the daemon, and goes back if that refuses.
+
+mod chooser;
+mod compositors;
+mod holds;
+mod power;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use adw::prelude::*;
+use gettextrs::gettext;
+use pandemonium_api::ModeOptions;
+
+use crate::asker::Asker;
+use crate::choice::Choice;
+use crate::confirmation;
+use crate::model::{Presence, Status};
+use crate::overview::object;
+use crate::trial;
+use crate::words::choices as words;
+use compositors::Compositors;
+use holds::Holds;
+use power::Power;
+
+/// The page and what changes on it.
+pub struct Preferences {
+    page: adw::PreferencesPage,
+    boot: Rc<Choice>,
+    domain: Rc<Choice>,
+    mask: adw::EntryRow,
+    idle: adw::SwitchRow,
+    compositors: Rc<Compositors>,
+    power: Rc<Power>,
+    holds: Holds,
+    /// What is shown; the daemon announces much else every second.
+    shown: RefCell<Option<Status>>,
+    is_following: Cell<bool>,
+    asker: Asker,
+}
+
+impl Preferences {
+    /// Builds the page.
+    pub fn new(asker: Asker) -> Rc<Preferences> {
+        let builder = gtk::Builder::from_resource("/org/pandemonium/Applet/preferences.ui");
+        let this = Rc::new_cyclic(|weak: &std::rc::Weak<Preferences>| {
+            let choice = |name, act: fn(&Preferences, &str)| {
+                let weak = weak.clone();
+                Choice::new(object(&builder, name), move |value| {
+                    if let Some(this) = weak.upgrade() {
+                        act(&this, value);
+                    }
+                })
+            };
+            Preferences {
+                page: object(&builder, "page"),
+                boot: choice("boot", Preferences::start_in),
+                domain: choice("domain", Preferences::choose_domain),
+                mask: object(&builder, "mask"),
+                idle: object(&builder, "idle"),
+                compositors: Compositors::new(&builder, &asker),
+                power: Power::new(&builder, &asker),
+                holds: Holds::new(&builder),
+                shown: RefCell::default(),
+                is_following: Cell::new(false),
+                asker,
+            }
+        });
+        this.connect(&object(&builder, "reset"));
+        this
+    }
+
+    /// The page as a widget.
+    pub fn widget(&self) -> &adw::PreferencesPage {
+        &self.page
+    }
+
+    fn connect(self: &Rc<Self>, reset: &gtk::Button) {
+        let this = Rc::downgrade(self);
+        self.idle.connect_active_notify(move |row| {
+            let on = row.is_active();
+            if let Some(this) = this.upgrade().filter(|this| !this.is_following.get()) {
+                this.asker
+                    .ask(move |daemon| async move { daemon.scheduler.set_idle_selector(on).await });
+            }
+        });
+        let this = Rc::downgrade(self);
+        self.mask.connect_apply(move |row| {
+            if let Some(this) = this.upgrade() {
+                this.set_domain(row.text().trim().to_owned());
+            }
+        });
+        let this = Rc::downgrade(self);
+        reset.connect_clicked(move |button| {
+            let this = this.clone();
+            let heading = gettext("Reset Choices?");
+            let body = gettext(
+                "Compositors, CPUs and the power map go back to what the configuration files say.",
+            );
+            confirmation::ask(button, &heading, &body, &gettext("_Reset"), move || {
+                if let Some(this) = this.upgrade() {
+                    this.asker
+                        .ask(|daemon| async move { daemon.scheduler.reset_choices(&[]).await });
+                }
+            });
+        });
+    }
+
+    /// Shows what the daemon says.
+    pub fn show(&self, presence: &Presence) {
+        let status = presence.status();
+        self.page.set_sensitive(status.is_some());
+        let is_same = match (&*self.shown.borrow(), status) {
+            (Some(shown), Some(status)) => is_alike(shown, status),
+            (_, None) => true,
+            (None, Some(_)) => false,
+        };
+        if let (Some(status), false) = (status, is_same) {
+            self.shown.replace(Some(status.clone()));
+            self.restore();
+        }
+    }
+
+    /// Shows what the daemon said last, because it did not take a wish.
+    pub fn restore(&self) {
+        let shown = self.shown.borrow();
+        let Some(status) = &*shown else { return };
+        self.is_following.set(true);
+        self.boot.show(words::modes(), &status.boot_mode);
+        let is_mask = words::is_mask(&status.primary_domain);
+        let domain = match is_mask {
+            true => words::OWN,
+            false => status.primary_domain.as_str(),
+        };
+        self.domain.show(words::domains(), domain);
+        self.mask.set_visible(is_mask);
+        self.mask
+            .set_text(if is_mask { &status.primary_domain } else { "" });
+        self.idle.set_active(status.idle_selector);
+        self.is_following.set(false);
+        self.compositors.show(&status.compositors);
+        self.power.show(status);
+        self.holds.show(&status.holds);
+    }
+
+    /// A mode for every start is one for now as well, and goes back unless it is kept.
+    fn start_in(&self, mode: &str) {
+        let mode = mode.to_owned();
+        let now = self.shown.borrow();
+        let is_new = now
+            .as_ref()
+            .is_none_or(|status| status.requested_mode != mode);
+        let options = ModeOptions {
+            persist: true,
+            confirm_seconds: trial::seconds(&mode).filter(|_| is_new),
+        };
+        self.asker.ask(move |daemon| async move {
+            let options = options.to_options();
+            daemon.scheduler.set_mode(&mode, options).await
+        });
+    }
+
+    fn choose_domain(&self, domain: &str) {
+        let is_own = domain == words::OWN;
+        self.mask.set_visible(is_own);
+        if is_own {
+            self.mask.grab_focus();
+        } else {
+            self.set_domain(domain.to_owned());
+        }
+    }
+
+    fn set_domain(&self, domain: String) {
+        self.asker
+            .ask(move |daemon| async move { daemon.scheduler.set_primary_domain(&domain).await });
+    }
+}
+
+/// Whether two states show the same here.
+fn is_alike(a: &Status, b: &Status) -> bool {
+    let of = |status: &Status| {
+        let Status {
+            boot_mode,
+            requested_mode,
+            primary_domain,
+            power_source,
+            power_profile,
+            ..
+        } = status.clone();
+        [
+            boot_mode,
+            requested_mode,
+            primary_domain,
+            power_source,
+            power_profile,
+        ]
+    };
+    of(a) == of(b)
+        && a.idle_selector == b.idle_selector
+        && a.compositors == b.compositors
+        && a.power_map == b.power_map
+        && a.holds == b.holds
+}

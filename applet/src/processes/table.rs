@@ -1,0 +1,177 @@
+//! The programs as lists: all of them, those that are wanted, and these in the order that is wanted.
+//! Both steps are done a little at a time, so that a long list does not hold up the window.
+
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+use adw::prelude::*;
+use gtk::gio;
+
+use super::entry::Entry;
+use crate::programs::Program;
+
+/// Which programs are shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// What the printable name contains, in small letters.
+    pub text: String,
+    /// Of which kind.
+    pub kind: Kind,
+}
+
+/// A kind of program that can be asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// Every one.
+    #[default]
+    Any,
+    /// Of this tier.
+    Tier(&'static str),
+    /// Whose tier somebody decided on.
+    Pinned,
+}
+
+impl Wanted {
+    /// Whether this program is.
+    pub fn has(&self, program: &Program) -> bool {
+        let is_kind = match self.kind {
+            Kind::Any => true,
+            Kind::Tier(tier) => program.row.tier == tier,
+            Kind::Pinned => program.is_pinned,
+        };
+        is_kind && program.row.name.to_lowercase().contains(&self.text)
+    }
+}
+
+/// The lists.
+pub struct Table {
+    all: gio::ListStore,
+    filter: gtk::CustomFilter,
+    sorted: gtk::SortListModel,
+    wanted: Rc<RefCell<Wanted>>,
+}
+
+impl Table {
+    /// Without any program yet.
+    pub fn new() -> Table {
+        let wanted = Rc::new(RefCell::new(Wanted::default()));
+        let asked = Rc::clone(&wanted);
+        let filter = gtk::CustomFilter::new(move |item| {
+            let entry = item.downcast_ref::<Entry>();
+            let has = |program: &Program| asked.borrow().has(program);
+            entry.and_then(|entry| entry.with(has)).unwrap_or(false)
+        });
+        let all = gio::ListStore::new::<Entry>();
+        let filtered = gtk::FilterListModel::builder()
+            .model(&all)
+            .filter(&filter)
+            .incremental(true)
+            .build();
+        let sorted = gtk::SortListModel::builder()
+            .model(&filtered)
+            .incremental(true)
+            .build();
+        Table {
+            all,
+            filter,
+            sorted,
+            wanted,
+        }
+    }
+
+    /// Those that are wanted, in the order of this sorter.
+    pub fn shown(&self) -> &gtk::SortListModel {
+        &self.sorted
+    }
+
+    /// How many programs are known, wanted or not.
+    pub fn count(&self) -> u32 {
+        self.all.n_items()
+    }
+
+    /// Asks for others.
+    pub fn want(&self, wanted: Wanted) {
+        if self.wanted.replace(wanted.clone()) != wanted {
+            self.filter.changed(gtk::FilterChange::Different);
+        }
+    }
+
+    /// Takes over what is known now, in the order of the names. Objects of programs that stay stay, and
+    /// with them what is selected and where the list was scrolled to.
+    pub fn replace(&self, programs: Vec<Program>) {
+        if self.all.n_items() == 0 {
+            let entries: Vec<_> = programs.into_iter().map(Entry::new).collect();
+            self.all.extend_from_slice(&entries);
+            return;
+        }
+        let mut at = 0;
+        let mut is_changed = false;
+        for program in programs {
+            while self.order(at, &program) == Some(Ordering::Less) {
+                self.all.remove(at);
+            }
+            match self.entry(at) {
+                Some(entry) if self.order(at, &program) == Some(Ordering::Equal) => {
+                    is_changed |= entry.update(program);
+                }
+                _ => self.all.insert(at, &Entry::new(program)),
+            }
+            at += 1;
+        }
+        self.all
+            .splice(at, self.all.n_items() - at, &[] as &[Entry]);
+        if is_changed {
+            self.filter.changed(gtk::FilterChange::Different);
+            if let Some(sorter) = self.sorted.sorter() {
+                sorter.changed(gtk::SorterChange::Different);
+            }
+        }
+    }
+
+    fn entry(&self, at: u32) -> Option<Entry> {
+        self.all.item(at).and_downcast()
+    }
+
+    fn order(&self, at: u32, program: &Program) -> Option<Ordering> {
+        self.entry(at)?
+            .with(|known| known.row.comm.cmp(&program.row.comm))
+    }
+}
+
+/// What a column is sorted by. Programs that are alike in it stay in the order that they had.
+pub fn sorter<K: Ord>(key: impl Fn(&Program) -> K + 'static) -> gtk::CustomSorter {
+    gtk::CustomSorter::new(move |a, b| {
+        let key = |item: &gtk::glib::Object| item.downcast_ref::<Entry>()?.with(&key);
+        key(a).cmp(&key(b)).into()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::programs::tests::program;
+
+    #[test]
+    fn programs_are_wanted_by_name_and_kind() {
+        let firefox = program("Firefox");
+        let has = |text: &str, kind| {
+            let text = text.to_owned();
+            Wanted { text, kind }.has(&firefox)
+        };
+        assert!(has("", Kind::Any));
+        assert!(has("fire", Kind::Tier("interactive")));
+        assert!(!has("fire", Kind::Tier("batch")));
+        assert!(!has("chrome", Kind::Any));
+        assert!(!has("", Kind::Pinned));
+        let pinned = Program {
+            is_pinned: true,
+            ..program("x")
+        };
+        let wanted = Wanted {
+            kind: Kind::Pinned,
+            ..Wanted::default()
+        };
+        assert!(wanted.has(&pinned));
+    }
+}
