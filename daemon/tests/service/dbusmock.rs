@@ -146,12 +146,18 @@ impl Mock {
     }
 }
 
-/// Announces a value in the name of a service, which this connection does not have.
-pub async fn announce_as(connection: &Connection, service: Service, value: Variant<'_>) {
+/// Announces a value in the name of a service, which this connection does not have: to whoever listens to that
+/// service, or straight to this name, whatever it listens to.
+pub async fn announce_as(
+    connection: &Connection,
+    to: Option<&str>,
+    service: Service,
+    value: Variant<'_>,
+) {
     let changed = HashMap::from([(service.property(), value)]);
     let arguments = (service.interface(), changed, Vec::<&str>::new());
     let sent = connection.emit_signal(
-        None::<&str>,
+        to,
         service.path(),
         PROPERTIES,
         "PropertiesChanged",

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use futures_util::StreamExt;
-use pandemonium_api::{BusError, POWER_MAP_AS_SHIPPED, explain, state};
+use pandemonium_api::{BUS_NAME, BusError, POWER_MAP_AS_SHIPPED, explain, state};
 use zbus::Variant;
 
 use crate::dbusmock::{Mock, Service, announce_as};
@@ -123,10 +123,11 @@ async fn nonsense_is_nothing_and_strangers_are_not_believed() {
     until_known(&world, ["ac", "", ""]).await;
     profiles.announce("power-saver".into()).await;
     until_known(&world, ["ac", "power-saver", "0xc"]).await;
-    // None of these is the owner of the name.
-    for service in [Service::UPower, Service::Profiles] {
-        announce_as(&world.client, service, true.into()).await;
-        announce_as(&world.client, service, "performance".into()).await;
+    // None of these is the owner of the name; the bus itself stops only those that are for everybody.
+    for to in [None, Some(BUS_NAME)] {
+        announce_as(&world.client, to, Service::UPower, true.into()).await;
+        announce_as(&world.client, to, Service::Profiles, "performance".into()).await;
+        stays_known(&world, ["ac", "power-saver", "0xc"]).await;
     }
     let long = "power-saver".repeat(100_000);
     profiles.announce(7u32.into()).await;
