@@ -165,7 +165,7 @@ pub struct Daemon {
     memory_store: MemoryStore,
     remembering: Option<JoinHandle<io::Result<()>>>,
     not_remembered: Option<String>,
-    second: Duration,
+    pace: Pace,
     confirm_at: Option<Instant>,
     watches: HashMap<u64, Watch>,
     holds_so_far: u64,
@@ -272,7 +272,7 @@ impl Daemon {
             memory_store: setup.memory,
             remembering: None,
             not_remembered: None,
-            second: setup.pace.second,
+            pace: setup.pace,
             confirm_at: None,
             watches: HashMap::new(),
             holds_so_far: 0,
@@ -306,9 +306,9 @@ impl Daemon {
     }
 
     /// Runs until a signal, or until nothing is left to do for a daemon without a bus.
-    pub async fn run(mut self, tick: Duration) -> Result<(), Failure> {
+    pub async fn run(mut self) -> Result<(), Failure> {
         let mut signals = Signals::new()?;
-        let mut ticker = interval(tick);
+        let mut ticker = interval(self.pace.tick);
         ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
         self.start().await?;
         self.notifier.ready();

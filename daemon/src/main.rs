@@ -106,14 +106,13 @@ async fn serve(args: &Args, setup: Setup) -> Result<(), Failure> {
     let (published, status) = watch::channel(Status::default());
     let (requests, waiting) = mpsc::channel(MAX_REQUESTS);
     let (told, hearing) = watch::channel(Told::default());
-    let tick = setup.pace.tick;
     let daemon = Daemon::new(setup, published, waiting, hearing);
     if let Some(at) = args.bus() {
         let bus = Bus::new(at, status, Requests(requests), told);
         let connection = bus.connect().await?;
         tokio::spawn(bus.keep(connection));
     }
-    daemon.run(tick).await
+    daemon.run().await
 }
 
 fn setup(args: &Args, source: config::Source, config: Config) -> Result<Setup, Failure> {

@@ -37,7 +37,7 @@ impl Daemon {
             return self.bring_about(caller).await;
         };
         self.cancel_holds(caller);
-        self.plan_confirmation(Some(self.second * seconds));
+        self.plan_confirmation(Some(self.pace.second * seconds));
         self.wanted.ask_on_trial(mode, why, options.persist);
         let result = self.bring_about(caller).await;
         if result.is_err() {

@@ -1,18 +1,23 @@
 //! The state machine: attach, detach, ejection, return.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use pandemonium_api::{BusError, Refusal, message_id, revert};
 use pandemonium_policy::{Control, Counters, Mode};
-use tokio::time::Instant;
+use tokio::time::{Instant, interval};
 
-use super::{Daemon, Why};
+use super::{Daemon, Pace, Why};
 use crate::clock::realtime_usec_in;
 use crate::kernel::{AttachError, Exit, OPS_NAME};
+use crate::notify::Notifier;
 use crate::status::{State, last_exit, printable};
 
 /// The exit kind of the administrator's SysRq-S.
 pub const SYSRQ: &str = "sysrq";
+
+/// Seconds. An emulated machine takes half of them.
+const LONGEST_ATTACH: u32 = 60;
 
 const CONFLICT_OVER: &str =
     "The other scheduler is gone; ask for a mode to load PANDEMONIUM again.";
@@ -107,7 +112,11 @@ impl Daemon {
         let attaching = self
             .engine
             .attach(self.limits, self.knobs, settings, predictions);
-        let result = attaching.await;
+        let feeding = feed(&self.notifier, self.pace);
+        let result = tokio::select! {
+            result = attaching => result,
+            never = feeding => match never {},
+        };
         match &result {
             Ok(()) => {
                 self.plan_retry(None);
@@ -276,6 +285,17 @@ impl Daemon {
         self.notifier.status(&status.sentence());
         self.published.send_replace(status.clone());
     }
+}
+
+/// Tells the watchdog that the loop, which waits for an attach, still can: as often as otherwise, but only as long as
+/// an attach may take.
+async fn feed(notifier: &Notifier, pace: Pace) -> Infallible {
+    let mut ticker = interval(pace.tick);
+    let end = Instant::now() + pace.second * LONGEST_ATTACH;
+    while ticker.tick().await < end {
+        notifier.watchdog();
+    }
+    std::future::pending().await
 }
 
 fn refusal(error: &AttachError) -> Refusal {

@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
-use pandemonium_api::state;
+use pandemonium_api::{mode, state};
 use rustix::process::Signal;
 
 use crate::harness::{World, until};
@@ -66,6 +66,37 @@ async fn readiness_status_watchdog_reload_and_stop_are_told() {
     world.signal(Signal::TERM);
     hear(&socket, "STOPPING=1");
     assert!(world.ended_within(100).await.success());
+}
+
+#[tokio::test]
+async fn the_watchdog_is_fed_and_readers_are_answered_while_it_attaches_but_not_for_ever() {
+    // The minute that an attach may take is 30 ticks long here, and this attach takes 400.
+    let mut world = World::prepare("tick_ms = 10\nbackoff_ms = 5\nattach_ms = 4000\n").await;
+    let path = world.path("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
+    let mut command = world.command();
+    command
+        .args(["--bus-address", &world.bus.address, "--mode", "off"])
+        .env("NOTIFY_SOCKET", &path)
+        .env("WATCHDOG_USEC", "20000000")
+        .env_remove("WATCHDOG_PID");
+    let child = command.spawn().unwrap();
+    world.adopt(child);
+    let heard = tokio::task::spawn_blocking(move || {
+        hear(&socket, "STATUS=starting");
+        hear(&socket, "STATUS=running")
+    });
+    world.wait_for_daemon().await;
+    let switched = world.set_mode(mode::ADAPTIVE);
+    let (switched, ()) = tokio::join!(switched, world.until_state(state::STARTING));
+    switched.unwrap();
+    let heard = heard.await.unwrap();
+    let feeds = heard.iter().filter(|said| said.contains("WATCHDOG=1"));
+    let count = feeds.count();
+    assert!((30..=31).contains(&count), "{count} times");
 }
 
 #[tokio::test]
