@@ -63,6 +63,21 @@ static __always_inline bool steal(s32 cpu, u64 now)
 	return true;
 }
 
+/* It goes on in its queue's turn, and pays for what it had of it so far. */
+static __always_inline void go_on(s32 cpu, struct task_struct *prev, u64 now)
+{
+	struct cpu_ctx *c = cpu_ctx_of(cpu);
+	struct task_ctx *t = task_ctx_of(prev);
+
+	if (!t)
+		return;
+	queue_state_of(t->queue)->served_ns = now;
+	charge_run(prev, t, c, now);
+	c->tier = t->tier;
+	scx_bpf_task_set_slice(prev, task_slice(prev, t, cpu, now));
+	count(CNT_KEEPS);
+}
+
 /* Step 8. Nobody else wants the CPU: what ran goes on with a fresh slice. */
 static __always_inline void keep_running(s32 cpu, struct task_struct *prev)
 {
@@ -84,10 +99,7 @@ static __always_inline void keep_running(s32 cpu, struct task_struct *prev)
 		t->better_cpu = better + 1;
 		return;
 	}
-	/* A waker may have claimed this CPU for a task that then went elsewhere. */
-	cpu_ctx_of(cpu)->tier = t->tier;
-	scx_bpf_task_set_slice(prev, task_slice(prev, t, cpu, scx_bpf_now()));
-	count(CNT_KEEPS);
+	go_on(cpu, prev, scx_bpf_now());
 }
 
 /* Virtual time of the task at the head, which the queue may lose at any moment; @otherwise if empty. */
@@ -131,21 +143,6 @@ static __always_inline bool prev_outranks_batch(struct task_struct *prev)
 		return false;
 	t = task_ctx_of(prev);
 	return t && t->tier != TIER_BATCH && !(t->queue & QUEUE_BATCH);
-}
-
-/* It goes on in its queue's turn, and pays for what it had of it so far. */
-static __always_inline void go_on(s32 cpu, struct task_struct *prev, u64 now)
-{
-	struct cpu_ctx *c = cpu_ctx_of(cpu);
-	struct task_ctx *t = task_ctx_of(prev);
-
-	if (!t)
-		return;
-	queue_state_of(t->queue)->served_ns = now;
-	charge_run(prev, t, c, now);
-	c->tier = t->tier;
-	scx_bpf_task_set_slice(prev, task_slice(prev, t, cpu, now));
-	count(CNT_KEEPS);
 }
 
 /* Tasks in the four queues that steps 0 to 6 are about. */

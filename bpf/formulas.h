@@ -28,15 +28,13 @@
 /* A task that usually sleeps again within this is not taken for CPU-bound before it had as much. */
 #define USUAL_RUN_MAX_NS (8 * NSEC_PER_MSEC_)
 /* Every queued batch task should have its turn within about this time. */
-#define BATCH_ROUND_NS (80 * NSEC_PER_MSEC_)
+#define BATCH_ROUND_NS (24 * NSEC_PER_MSEC_)
 
 /* How far a queued task's virtual time may lie behind or ahead of its queue's clock. */
 #define CREDIT_UNIT_NS	 (40 * NSEC_PER_MSEC_)
 #define CREDIT_UNITS_MAX 64ULL
 #define BATCH_CREDIT_NS	 (20 * NSEC_PER_MSEC_)
-/* Batch work that waits is up to a slice behind the clock, so less would put nobody before it. */
-#define OWED_CREDIT_NS (40 * NSEC_PER_MSEC_)
-#define VTIME_SPAN_NS  (2500 * NSEC_PER_MSEC_)
+#define VTIME_SPAN_NS	 (2500 * NSEC_PER_MSEC_)
 
 #define WEIGHT_DEFAULT 100U
 

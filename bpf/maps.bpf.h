@@ -62,6 +62,7 @@ s32 nr_stealable SEC(".data.stealable") __attribute__((aligned(CACHE_LINE)));
  * @clock is the latest virtual time that started running from this queue.
  * @served_ns is when a task was last taken from it, or came into it while it was empty.
  * @filled_ns is when it was last empty.
+ * @turn_ns is when the last run of a turn's length from it began, or work came into it while it was empty.
  * @scan_after is when the starvation rescue next looks at its single tasks.
  * @pending counts its tasks; see nr_queued().
  * @stealable counts those of them that other CPUs may take.
@@ -72,6 +73,7 @@ struct queue_state {
 	u64 clock;
 	u64 served_ns;
 	u64 filled_ns;
+	u64 turn_ns;
 	u64 scan_after;
 	s64 pending;
 	s32 stealable;
@@ -155,8 +157,6 @@ struct task_ctx {
 	/* The last wake-up came from an interrupt, not from another task. */
 	bool is_external;
 	bool is_rescued;
-	/* Batch work only since it ran on for longer than usual, and has not run much longer yet. */
-	bool is_owed;
 	/* One more than the idle CPU claimed for it to move to, or 0. */
 	u32 better_cpu;
 	/* Its control group while it counts there, and as how much. */

@@ -112,12 +112,10 @@ VERIFIED_ONCE int change_queue(struct task_ctx *t, u32 queue)
 	old = t->queue;
 	if (queue & ~old & QUEUE_BATCH) {
 		t->vtime = vtime_as_batch(t, queue);
-		t->is_owed = t->tier == TIER_BATCH;
 	} else {
 		if (old & ~queue & QUEUE_BATCH) {
 			t->batch_vtime = t->vtime;
 			t->batch_queue = old;
-			t->is_owed = false;
 		}
 		t->vtime += queue_state_of(queue)->clock - queue_state_of(old)->clock;
 	}
@@ -211,6 +209,7 @@ static __always_inline void join_queue(struct task_ctx *t, u32 queue, u64 now)
 	if (__sync_fetch_and_add(&q->pending, 1) <= 0) {
 		q->served_ns = now;
 		q->filled_ns = now;
+		q->turn_ns = now;
 	}
 }
 
@@ -259,13 +258,8 @@ static __always_inline bool is_crowded_out(const struct task_struct *p, const st
 static __always_inline void clamp_vtime(struct task_ctx *t)
 {
 	u64 clock = queue_state_of(t->queue)->clock;
-	u64 credit = CREDIT_UNIT_NS * CREDIT_UNITS_MAX;
+	u64 credit = t->queue & QUEUE_BATCH ? BATCH_CREDIT_NS : CREDIT_UNIT_NS * CREDIT_UNITS_MAX;
 
-	if (t->queue & QUEUE_BATCH) {
-		/* Distances to the clock stay as they are while all share alike: nobody is owed for ever. */
-		t->is_owed &= t->awake_run_ns < BATCH_CREDIT_NS;
-		credit = t->is_owed ? OWED_CREDIT_NS : BATCH_CREDIT_NS;
-	}
 	t->vtime = vtime_clamp(t->vtime, clock, credit, VTIME_SPAN_NS);
 }
 
@@ -306,19 +300,32 @@ static __always_inline void advance_clock(struct task_ctx *t)
 		q->clock = vtime_later(t->vtime, q->clock);
 }
 
+/* A program that has not slept since it was launched, and had no more than the lead it began with. */
+static __always_inline bool is_young(const struct task_ctx *t)
+{
+	return !t->wakes && t->awake_run_ns <= BATCH_CREDIT_NS;
+}
+
 /*
- * The clock of a batch queue also moves with the service its tasks get. Otherwise a stream of short
- * new tasks, each starting at the clock and gone before it could push it, would hold up the rest. What
- * little weight some task has must not hurry it: the others would lose the lead they are owed.
+ * The clock of a batch queue also moves with the service that new programs get. Each begins ahead of those that
+ * wait and may be gone before one of them starts and moves the clock, so a stream of them would hold up the rest;
+ * counted twice they get about their share. What others get moves it only while nobody waits. It would
+ * run away from those that wait, and whoever comes later begin among them instead of ahead. What little weight
+ * some task has must not hurry it: the others would lose the lead they are owed.
  */
 static __always_inline void advance_clock_by_service(const struct task_ctx *t, u64 delta,
 						     u64 ran_ns)
 {
 	struct queue_state *q = queue_state_of(t->queue);
+	u64 queued = nr_queued(t->queue);
 	s32 running = q->running;
-	u32 sharers = nr_queued(t->queue) + (running > 0 ? running : 1);
+	u32 sharers = queued + (running > 0 ? running : 1);
+	u64 step = (delta < ran_ns ? delta : ran_ns) / sharers;
 
-	q->clock += (delta < ran_ns ? delta : ran_ns) / sharers;
+	if (!queued)
+		q->clock += step;
+	else if (is_young(t))
+		q->clock += 2 * step;
 }
 
 #endif /* __PANDEMONIUM_QUEUES_BPF_H */

@@ -20,9 +20,15 @@
 /* While a scan finds starved tasks, the next one comes sooner. */
 #define SCAN_AGAIN_NS (4 * NSEC_PER_MSEC_)
 
-/* A turn is some time of batch work, in one run or in many. */
-static __always_inline void note_batch_run(struct cpu_ctx *c, u64 ran_ns)
+/*
+ * A CPU's turn of batch work is some time of it, in one run or in many. For the queue only one run counts:
+ * somebody's housekeeping, a moment each time, is no turn of those that wait behind it.
+ */
+static __always_inline void note_batch_run(struct cpu_ctx *c, struct queue_state *q, u64 now,
+					   u64 ran_ns)
 {
+	if (ran_ns >= BATCH_TURN_NS)
+		q->turn_ns = now - ran_ns;
 	c->batch_ran_ns += ran_ns < BATCH_TURN_NS ? ran_ns : BATCH_TURN_NS;
 	if (c->batch_ran_ns < BATCH_TURN_NS)
 		return;
@@ -47,7 +53,7 @@ static __always_inline void charge_run(struct task_struct *p, struct task_ctx *t
 	t->batch_vtime += delta;
 	if (t->queue & QUEUE_BATCH) {
 		advance_clock_by_service(t, delta, ran);
-		note_batch_run(c, ran);
+		note_batch_run(c, queue_state_of(t->queue), now, ran);
 	}
 }
 
@@ -100,7 +106,10 @@ VERIFIED_ONCE bool take_batch(s32 cpu, u64 now)
 
 static __always_inline bool is_stalled(u32 queue, u64 now, u64 thresh_ns)
 {
-	return queue_state_of(queue)->running <= 0 && waits_longer(queue, now, thresh_ns);
+	const struct queue_state *q = queue_state_of(queue);
+
+	return nr_queued(queue) && q->running <= 0 &&
+	       time_delta(now, wait_start(q->turn_ns)) > thresh_ns;
 }
 
 /* Takes from the batch queue that waited longest, if that is longer than the threshold. */

@@ -61,8 +61,13 @@ pub fn running(m: &mut Machine, tier: u32, cpu: u32) -> Task {
 
 /// CPU 0 comes free and runs what it takes, each until it ends.
 pub fn order(m: &mut Machine) -> Vec<Task> {
-    let mut ran = Vec::new();
     m.unhold(0);
+    rest(m)
+}
+
+/// What runs on CPU 0 ends, and so does each that follows.
+pub fn rest(m: &mut Machine) -> Vec<Task> {
+    let mut ran = Vec::new();
     while let Some(task) = m.running(0) {
         ran.push(task);
         m.exit(0);

@@ -5,7 +5,8 @@ use pandemonium_bpf_host::machine::{
     BATCH, Counter, INTERACTIVE, Kind, LAT_CRITICAL, Machine, Task,
 };
 use pandemonium_bpf_host::scenes::{
-    AHEAD, asleep, displaced, held, order, running, two_nodes, waiting, waiting_for, with_knobs,
+    AHEAD, asleep, displaced, held, order, rest, running, two_nodes, waiting, waiting_for,
+    with_knobs,
 };
 use pandemonium_policy::limits::{BURST_WINDOW_NS, LONGRUN_NS};
 use pandemonium_policy::{Knobs, Limits};
@@ -439,18 +440,21 @@ fn only_an_empty_queue_ends_a_longrun() {
 fn a_longrun_leaves_as_many_runs_before_batch_as_there_are_cpus() {
     let limits = Limits::for_cpus(2);
     for (waited_ns, budget) in [
-        (LONGRUN_NS, limits.deficit_budget),
-        (LONGRUN_NS + 1, limits.longrun_budget),
+        (LONGRUN_NS - MS, limits.deficit_budget),
+        (LONGRUN_NS - MS + 1, limits.longrun_budget),
     ] {
         let mut m = held(2);
         let batch = [(); 2].map(|()| waiting(&mut m, BATCH));
         waiting(&mut m, BATCH);
         m.advance(waited_ns);
         let others: Vec<Task> = (0..8).map(|_| waiting(&mut m, INTERACTIVE)).collect();
-        let ran = order(&mut m);
-        let turn = budget as usize + 1;
-        assert_eq!(ran[0], batch[0], "starved by then, its queue is served");
-        assert_eq!(ran[1..turn], others[..turn - 1]);
+        m.unhold(0);
+        assert_eq!(m.running(0), Some(batch[0]), "starved by then");
+        m.advance(MS);
+        m.exit(0);
+        let ran = rest(&mut m);
+        let turn = budget as usize;
+        assert_eq!(ran[..turn], others[..turn]);
         assert_eq!(ran[turn], batch[1], "{waited_ns}");
     }
 }
@@ -458,7 +462,7 @@ fn a_longrun_leaves_as_many_runs_before_batch_as_there_are_cpus() {
 #[test]
 fn a_longrun_cuts_the_slices_of_sleepers_only() {
     for (tier, usual_ns, longrun_ns) in [
-        (BATCH, 20 * MS, 20 * MS),
+        (BATCH, 16 * MS, 16 * MS),
         (INTERACTIVE, MS, 300 * US),
         (LAT_CRITICAL, MS, 300 * US),
     ] {

@@ -1,7 +1,7 @@
 //! Whole loads on machines of every size and shape: nobody is lost, nobody waits for ever.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use pandemonium_bpf_host::machine::{Machine, Task};
+use pandemonium_bpf_host::machine::{BATCH, Machine, Task};
 use pandemonium_policy::{Cpu, Topology};
 use proptest::prelude::*;
 
@@ -66,23 +66,72 @@ fn frames_are_in_time_beside_hogs_on_machines_of_every_size() {
     }
 }
 
+/// Four sleepers a CPU, who together want twice what there is.
+fn with_demanding_sleepers(nr_cpus: u32) -> Machine {
+    let mut m = Machine::with_cpus(nr_cpus);
+    for i in 0..u64::from(4 * nr_cpus) {
+        let sleep_ns = (500 + i * 397 % 1000) * US;
+        let sleeper = spawn(&mut m, 0, 30 * US, sleep_ns);
+        m.run_for(60 * US);
+        m.set_habit(sleeper, MS, sleep_ns);
+        m.run_for(60 * US);
+    }
+    m
+}
+
 #[test]
 fn a_hog_among_sleepers_that_want_more_than_there_is_never_waits_for_more_than_8_ms() {
     for nr_cpus in [2, 4, 8, 12] {
-        let mut m = Machine::with_cpus(nr_cpus);
-        for i in 0..u64::from(4 * nr_cpus) {
-            let sleep_ns = (500 + i * 397 % 1000) * US;
-            let sleeper = spawn(&mut m, 0, 30 * US, sleep_ns);
-            m.run_for(60 * US);
-            m.set_habit(sleeper, MS, sleep_ns);
-            m.run_for(60 * US);
-        }
+        let mut m = with_demanding_sleepers(nr_cpus);
         let hog = spawn(&mut m, 0, SEC, 0);
         m.run_for(2 * SEC);
         let view = m.view(hog);
         assert!(view.longest_wait_ns <= 8 * MS, "{nr_cpus} CPUs: {view:?}");
         let fair_ns = 2 * SEC * u64::from(nr_cpus) / u64::from(4 * nr_cpus + 1);
         assert!(view.ran_ns > fair_ns, "{nr_cpus} CPUs: {view:?}");
+    }
+}
+
+#[test]
+fn a_moment_of_other_batch_work_is_no_turn_of_the_hog_that_waits() {
+    for nr_cpus in [2, 4, 8, 12] {
+        let mut m = with_demanding_sleepers(nr_cpus);
+        let hog = spawn(&mut m, 0, SEC, 0);
+        m.pin("keeper", BATCH, true);
+        for keeper in 0..3 {
+            let task = m.task("keeper");
+            m.fork(task, 0);
+            m.set_habit(task, 100 * US, (4 + keeper) * MS);
+        }
+        m.run_for(100 * MS);
+        m.forget_wait(hog);
+        m.run_for(2 * SEC);
+        let view = m.view(hog);
+        assert!(view.longest_wait_ns <= 8 * MS, "{nr_cpus} CPUs: {view:?}");
+    }
+}
+
+#[test]
+fn equal_hogs_have_had_the_same_within_a_percent_after_two_seconds() {
+    for nr_cpus in [2, 4, 8, 12] {
+        let mut m = Machine::with_cpus(nr_cpus);
+        let hogs: Vec<Task> = (0..4 * nr_cpus)
+            .map(|i| spawn(&mut m, i % nr_cpus, SEC, 0))
+            .collect();
+        m.run_for(SEC / 2);
+        for _ in 0..5 {
+            let ran_by = |m: &Machine| hogs.iter().map(|hog| m.view(*hog).ran_ns).collect();
+            let before: Vec<u64> = ran_by(&m);
+            m.run_for(2 * SEC);
+            let mut ran: Vec<u64> = ran_by(&m);
+            ran.iter_mut()
+                .zip(before)
+                .for_each(|(ran, had)| *ran -= had);
+            ran.sort_unstable();
+            let low = ran[(ran.len() / 10).max(1) - 1];
+            let mean = 2 * SEC / 4;
+            assert!(low * 100 >= mean * 99, "{nr_cpus} CPUs: {low} of {mean}");
+        }
     }
 }
 
@@ -110,6 +159,51 @@ fn a_program_that_is_launched_beside_hogs_does_not_wait_for_its_turn_among_them(
                 "launch {launch} took {took_ms} ms at {nr_cpus} CPUs"
             );
         }
+    }
+}
+
+#[test]
+fn a_program_that_is_launched_keeps_its_lead_over_hogs_that_began_like_it() {
+    const NEED_NS: u64 = 20 * MS;
+    for nr_cpus in [2, 4, 8, 12] {
+        let mut m = Machine::with_cpus(nr_cpus);
+        for cpu in 0..nr_cpus {
+            spawn(&mut m, cpu, SEC, 0);
+            spawn(&mut m, cpu, SEC, 0);
+            spawn(&mut m, cpu, 60 * US, 7 * MS + u64::from(cpu) * 313 * US);
+        }
+        m.run_for(SEC);
+        for launch in 0..20 {
+            m.run_for(93 * MS);
+            let program = spawn(&mut m, launch % nr_cpus, NEED_NS, 1000 * SEC);
+            m.run_for(30 * MS);
+            let ran_ns = m.view(program).ran_ns;
+            assert_eq!(ran_ns, NEED_NS, "launch {launch} at {nr_cpus} CPUs");
+        }
+    }
+}
+
+#[test]
+fn programs_that_are_launched_all_the_time_leave_hogs_most_of_their_share() {
+    const NEED_NS: u64 = 10 * MS;
+    for nr_cpus in [2, 4, 8] {
+        let mut m = Machine::with_cpus(nr_cpus);
+        let hogs: Vec<Task> = (0..2 * nr_cpus)
+            .map(|i| spawn(&mut m, i % nr_cpus, SEC, 0))
+            .collect();
+        let mut jobs = Vec::new();
+        m.run_for(SEC);
+        let ran_ns = |m: &Machine| hogs.iter().map(|hog| m.view(*hog).ran_ns).sum::<u64>();
+        let before_ns = ran_ns(&m);
+        for _ in 0..500 {
+            jobs.retain(|job| m.view(*job).ran_ns < NEED_NS);
+            while jobs.len() < 2 * nr_cpus as usize {
+                jobs.push(spawn(&mut m, 0, NEED_NS, 1000 * SEC));
+            }
+            m.run_for(MS);
+        }
+        let part = (ran_ns(&m) - before_ns) as f64 / (SEC / 2 * u64::from(nr_cpus)) as f64;
+        assert!(part >= 0.4, "{part} at {nr_cpus} CPUs");
     }
 }
 

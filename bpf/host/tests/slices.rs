@@ -56,15 +56,18 @@ fn a_batch_slice_follows_the_weight_the_waiters_and_the_knob() {
     assert_eq!(batch_slice(50, 0, 20 * MS), 10 * MS);
     assert_eq!(batch_slice(200, 0, 20 * MS), 20 * MS);
     assert_eq!(batch_slice(1, 0, 20 * MS), MS);
-    // A round of 80 ms for all.
-    assert_eq!(batch_slice(100, 3, 20 * MS), 20 * MS);
-    assert_eq!(batch_slice(100, 7, 20 * MS), 10 * MS);
-    assert_eq!(batch_slice(50, 7, 20 * MS), 5 * MS);
+    // A round of 24 ms for all.
+    assert_eq!(batch_slice(100, 1, 12 * MS), 12 * MS);
+    assert_eq!(batch_slice(100, 3, 20 * MS), 6 * MS);
+    assert_eq!(batch_slice(50, 3, 20 * MS), 3 * MS);
 }
 
 #[test]
 fn what_waits_for_one_cpu_alone_shortens_its_batch_slices_the_most() {
-    for (is_bound, slice_ns) in [(false, 20 * MS), (true, 2 * 80 * MS / (1 + 2 * 7))] {
+    for (is_bound, slice_ns) in [
+        (false, 2 * 24 * MS / (1 + 7)),
+        (true, 2 * 24 * MS / (1 + 2 * 7)),
+    ] {
         let mut m = held(2);
         for _ in 0..7 {
             if is_bound {
