@@ -18,13 +18,18 @@ applet_tests() {
   python3 -B "$top/tests/applet/run.py"
 }
 
-# command_applet [--screenshot FILE] [ARGUMENTS...]
+# command_applet [--screenshot FILE | --screenshots DIRECTORY] [ARGUMENTS...]
 # shellcheck disable=SC2317 # main calls it by name
 command_applet() {
   timed "builds the applet and the daemon" applet_programs
   if [[ ${1-} == --screenshot ]]; then
     (($# >= 2)) || die "--screenshot takes a file"
     python3 -B "$top/tests/applet/screenshot.py" "${@:2}"
+    return
+  fi
+  if [[ ${1-} == --screenshots ]]; then
+    (($# >= 2)) || die "--screenshots takes a directory"
+    python3 -B "$top/tests/applet/pictures.py" "${@:2}"
     return
   fi
   [[ -n ${DISPLAY-}${WAYLAND_DISPLAY-} ]] ||

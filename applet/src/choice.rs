@@ -11,6 +11,8 @@ use crate::words::choices::Labelled;
 pub struct Choice {
     row: adw::ComboRow,
     choices: RefCell<Vec<Labelled>>,
+    /// The value that is in force, or that was wished for last.
+    current: RefCell<String>,
     /// Set while the row follows the daemon, so that this is not taken for a wish.
     is_following: Cell<bool>,
 }
@@ -22,12 +24,18 @@ impl Choice {
         let this = Rc::new(Choice {
             row,
             choices: RefCell::default(),
+            current: RefCell::default(),
             is_following: Cell::new(false),
         });
         let weak = Rc::downgrade(&this);
         this.row.connect_selected_notify(move |_| {
-            let wish = weak.upgrade().filter(|this| !this.is_following.get());
-            if let Some(value) = wish.and_then(|this| this.selected()) {
+            let Some(this) = weak.upgrade().filter(|this| !this.is_following.get()) else {
+                return;
+            };
+            // What is in force already is no wish.
+            let wish = this.selected();
+            if let Some(value) = wish.filter(|value| *value != *this.current.borrow()) {
+                this.current.replace(value.clone());
                 chosen(&value);
             }
         });
@@ -53,6 +61,7 @@ impl Choice {
         }
         let at = at.map_or(gtk::INVALID_LIST_POSITION, |at| at as u32);
         self.row.set_selected(at);
+        self.current.replace(current.to_owned());
         self.is_following.set(false);
     }
 }

@@ -108,10 +108,7 @@ impl Processes {
             column.set_sorter(Some(&sorter));
             column
         };
-        let name = column(
-            "name",
-            sorter(|p| (p.row.name.to_lowercase(), p.row.comm.clone())),
-        );
+        let name = column("name", sorter(|p| programs::key(&p.row)));
         column(
             "tier",
             sorter(|p| words::TIERS.iter().position(|t| *t == p.row.tier)),

@@ -75,9 +75,15 @@ async fn launches(daemon: &Daemon, rows: &[ProfileRow]) -> zbus::Result<u64> {
     })
 }
 
+/// What the programs are in the order of. The list is shown in it at first, so that nothing that comes later
+/// pushes away what is above.
+pub fn key(row: &ProfileRow) -> (String, Vec<u8>) {
+    (row.name.to_lowercase(), row.comm.clone())
+}
+
 /// Both lists as one.
 fn join(mut rows: Vec<ProfileRow>, decided: &[ProfileRow], launches: u64) -> Vec<Program> {
-    rows.sort_by(|a, b| a.comm.cmp(&b.comm));
+    rows.sort_by_cached_key(key);
     // Of a list that changed while it was fetched, a program may be on two pages.
     rows.dedup_by(|a, b| a.comm == b.comm);
     let pinned: std::collections::BTreeSet<&[u8]> =
@@ -117,12 +123,12 @@ pub mod tests {
     #[test]
     fn a_list_is_in_order_without_doubles_and_knows_who_is_pinned() {
         let row = |name| program(name).row;
-        let rows = vec![row("b"), row("a"), row("b")];
+        let rows = vec![row("b"), row("C"), row("a"), row("b")];
         let joined = join(rows, &[row("b")], 10);
         let seen: Vec<_> = joined
             .iter()
             .map(|p| (p.row.name.as_str(), p.is_pinned, p.launches_since))
             .collect();
-        assert_eq!(seen, [("a", false, 3), ("b", true, 3)]);
+        assert_eq!(seen, [("a", false, 3), ("b", true, 3), ("C", false, 3)]);
     }
 }

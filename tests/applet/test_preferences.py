@@ -118,6 +118,16 @@ class Preferences(Case):
             holder.wait()
         self.until_shown("No program holds a mode")
 
+    def test_to_look_changes_nothing(self):
+        choices = ["domain", "power", "idle-selector", "compositor"]
+        self.until_shown("Mode at Start")
+        before = [*map(self.ask, choices), self.status()["boot_mode"]]
+        for width, height in [(360, 700), (900, 1700)]:
+            self.applet.resize(width, height)
+            self.until_shown("Mode at Start")
+        self.assertEqual([*map(self.ask, choices), self.status()["boot_mode"]], before)
+        self.assertFalse([name for name in self.hands.names() if name.startswith("Not done")])
+
     def test_every_control_has_a_name(self):
         self.until_shown("Mode at Start")
         self.hands.click("Names in Force", "label")

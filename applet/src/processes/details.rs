@@ -132,7 +132,7 @@ impl Details {
         } else {
             ""
         };
-        self.tier.show(words::tiers(row, details), pinned);
+        self.tier.show(words::tiers(), pinned);
         self.why.set_label(&words::why(row, details));
         let is_seen = row.observations > 0;
         self.learned.set_visible(is_seen);

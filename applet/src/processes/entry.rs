@@ -76,10 +76,10 @@ impl Entry {
         self.imp().with(of)
     }
 
-    /// Takes what is known now, and whether that is anything new. Only what differs is announced.
-    pub fn update(&self, program: Program) -> bool {
+    /// Takes what is known now. Only what differs is announced.
+    pub fn update(&self, program: Program) {
         if self.with(|known| *known == program).unwrap_or(false) {
-            return false;
+            return;
         }
         let before = SHOWN.map(|name| self.shown(name));
         self.imp().program.replace(Some(program));
@@ -88,7 +88,6 @@ impl Entry {
                 self.notify(name);
             }
         }
-        true
     }
 
     fn shown(&self, property: &str) -> Option<String> {

@@ -9,7 +9,7 @@ use adw::prelude::*;
 use gtk::gio;
 
 use super::entry::Entry;
-use crate::programs::Program;
+use crate::programs::{self, Program};
 
 /// Which programs are shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -106,14 +106,17 @@ impl Table {
             return;
         }
         let mut at = 0;
-        let mut is_changed = false;
+        let mut is_other = false;
         for program in programs {
             while self.order(at, &program) == Some(Ordering::Less) {
                 self.all.remove(at);
             }
             match self.entry(at) {
                 Some(entry) if self.order(at, &program) == Some(Ordering::Equal) => {
-                    is_changed |= entry.update(program);
+                    let is_wanted = self.wanted.borrow().has(&program);
+                    let was_wanted = entry.with(|known| self.wanted.borrow().has(known));
+                    is_other |= was_wanted != Some(is_wanted);
+                    entry.update(program);
                 }
                 _ => self.all.insert(at, &Entry::new(program)),
             }
@@ -121,12 +124,24 @@ impl Table {
         }
         self.all
             .splice(at, self.all.n_items() - at, &[] as &[Entry]);
-        if is_changed {
+        if is_other {
             self.filter.changed(gtk::FilterChange::Different);
-            if let Some(sorter) = self.sorted.sorter() {
-                sorter.changed(gtk::SorterChange::Different);
-            }
         }
+        // Sorting anew gives rows to other programs, under the hands of whoever is there.
+        if let Some(sorter) = self
+            .sorted
+            .sorter()
+            .filter(|sorter| !self.is_sorted(sorter))
+        {
+            sorter.changed(gtk::SorterChange::Different);
+        }
+    }
+
+    fn is_sorted(&self, sorter: &gtk::Sorter) -> bool {
+        let items: Vec<_> = self.sorted.iter::<gtk::glib::Object>().flatten().collect();
+        items
+            .windows(2)
+            .all(|pair| sorter.compare(&pair[0], &pair[1]) != gtk::Ordering::Larger)
     }
 
     fn entry(&self, at: u32) -> Option<Entry> {
@@ -135,7 +150,7 @@ impl Table {
 
     fn order(&self, at: u32, program: &Program) -> Option<Ordering> {
         self.entry(at)?
-            .with(|known| known.row.comm.cmp(&program.row.comm))
+            .with(|known| programs::key(&known.row).cmp(&programs::key(&program.row)))
     }
 }
 

@@ -91,20 +91,11 @@ pub fn launches_ago(launches: u64) -> String {
 }
 
 /// What can be decided about a program; the first leaves it to its behaviour.
-pub fn tiers(row: &ProfileRow, details: &ProfileDetails) -> Vec<Labelled> {
-    let automatic = match row.observations {
-        0 => gettext("As it behaves"),
-        _ => fill(
-            &gettext("As it behaves ({tier})"),
-            &[("tier", &tier_name(&details.learned_tier))],
-        ),
-    };
+pub fn tiers() -> Vec<Labelled> {
+    let automatic = (String::new(), gettext("As it behaves"));
     let pins = TIERS.iter().rev();
     let pins = pins.map(|tier| ((*tier).to_owned(), tier_name(tier)));
-    [(String::new(), automatic)]
-        .into_iter()
-        .chain(pins)
-        .collect()
+    [automatic].into_iter().chain(pins).collect()
 }
 
 /// Why a program has its tier, in a few sentences.
@@ -165,7 +156,7 @@ fn score(details: &ProfileDetails) -> Option<String> {
         "The more often a program wakes up and the shorter it runs, the higher is its score. This one has {score}; “{interactive}” begins at {from} and “{critical}” at {above}.",
     );
     let [_, interactive_name, critical_name] = tier_names();
-    Some(fill(
+    let score = fill(
         &words,
         &[
             ("score", &details.score.to_string()),
@@ -174,7 +165,20 @@ fn score(details: &ProfileDetails) -> Option<String> {
             ("from", &interactive.to_string()),
             ("above", &critical.to_string()),
         ],
-    ))
+    );
+    let by_score = match u64::from(details.score) {
+        score if score >= critical => TIERS[2],
+        score if score >= interactive => TIERS[1],
+        _ => TIERS[0],
+    };
+    if by_score == details.learned_tier {
+        return Some(score);
+    }
+    let words = gettext(
+        "By this average alone it would be “{tier}”; what counts is what it was taken for while it ran.",
+    );
+    let but = fill(&words, &[("tier", &tier_name(by_score))]);
+    Some(format!("{score} {but}"))
 }
 
 /// How often each tier was seen lately, the most urgent first.
@@ -221,7 +225,7 @@ pub fn runs(row: &ProfileRow) -> String {
 /// Wake-ups and context switches.
 pub fn switches(row: &ProfileRow, details: &ProfileDetails) -> String {
     fill(
-        &gettext("{wakeups} wake-ups, {switches} switches of the CPU"),
+        &gettext("Wake-ups: {wakeups}, context switches: {switches}"),
         &[
             ("wakeups", &per_second(row.wakeup_freq)),
             ("switches", &per_second(details.csw_rate)),
@@ -315,6 +319,19 @@ mod tests {
             text.contains("begins at 8 and “Screen and sound” at 80"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_score_that_says_otherwise_does_not_go_uncommented() {
+        let row = program("x").row;
+        let with = |score| ProfileDetails { score, ..details() };
+        assert!(!why(&row, &with(8)).contains("By this average"));
+        assert!(!why(&row, &with(79)).contains("By this average"));
+        for (score, tier) in [(7, "In the background"), (80, "Screen and sound")] {
+            let text = why(&row, &with(score));
+            let but = format!("By this average alone it would be “{tier}”");
+            assert!(text.contains(&but), "{text}");
+        }
     }
 
     #[test]
