@@ -12,7 +12,7 @@ pub enum BusError {
     LoadFailed,
     /// Another sched_ext scheduler is loaded.
     ForeignScheduler,
-    /// This kernel has no sched_ext.
+    /// This kernel takes no sched_ext scheduler.
     NotSupported,
     /// There is no such mode.
     InvalidMode,

@@ -42,7 +42,7 @@ Exit codes:
   0  it was asked to leave
   1  it failed for another reason than those below
   2  the command line or the configuration is wrong
-  3  the kernel has no sched_ext (with --no-bus; on a bus it stays and says so there)
+  3  the kernel takes no scheduler (with --no-bus; on a bus it stays and says so there)
   4  another sched_ext scheduler is loaded (with --no-bus, likewise)
   5  the bus is missing, or the name on it is taken
   6  a permission is missing

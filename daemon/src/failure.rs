@@ -10,7 +10,7 @@ pub mod exit_code {
     pub const OTHER: u8 = 1;
     /// The command line or the configuration is wrong.
     pub const USAGE: u8 = 2;
-    /// The kernel has no sched_ext.
+    /// The kernel takes no scheduler.
     pub const UNSUPPORTED: u8 = 3;
     /// Another sched_ext scheduler is loaded.
     pub const FOREIGN: u8 = 4;

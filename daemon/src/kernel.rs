@@ -14,6 +14,8 @@ pub mod fake;
 mod maps;
 #[cfg(feature = "bpf")]
 mod needed_types;
+#[cfg(feature = "bpf")]
+mod refusal;
 mod script;
 
 /// The name our scheduler goes by in the kernel.
@@ -22,20 +24,14 @@ pub const OPS_NAME: &str = "pandemonium";
 /// Why the scheduler could not be attached. Each text is one sentence that says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AttachError {
-    /// The kernel has no sched_ext.
-    #[error(
-        "This kernel cannot load a sched_ext scheduler ({0}); boot Linux 6.12 or newer with \
-         CONFIG_SCHED_CLASS_EXT=y."
-    )]
+    /// The kernel as it was started takes no scheduler: what is in the way, and what to do about it.
+    #[error("This kernel cannot load a sched_ext scheduler: {0}.")]
     Unsupported(String),
     /// Another sched_ext scheduler, named here, is loaded.
     #[error("The sched_ext scheduler \"{0}\" is loaded; stop it, then try again.")]
     Foreign(String),
-    /// The process may not load BPF programs.
-    #[error(
-        "Not permitted to load BPF programs ({0}); run pandemoniumd as root or give it CAP_BPF and \
-         CAP_PERFMON."
-    )]
+    /// The process may not do what loading takes: what that is, and who may.
+    #[error("Not permitted to {0}.")]
     Permission(String),
     /// Anything else, such as a verifier rejection.
     #[error("The kernel refused to load the scheduler ({0}); please report this.")]
@@ -77,7 +73,7 @@ impl KernelStatus {
 
 /// The kernel half of the scheduler.
 pub trait Kernel: Send {
-    /// Loads and attaches; blocks for less than a second.
+    /// Loads and attaches; blocks for about a second, or for half a minute on a slow machine.
     fn attach(
         &mut self,
         limits: &Limits,

@@ -31,7 +31,7 @@ pub enum State {
     Ejected,
     /// Another scheduler is loaded.
     Conflict,
-    /// The kernel has no sched_ext.
+    /// The kernel takes no scheduler.
     Unsupported,
 }
 

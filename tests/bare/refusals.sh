@@ -27,6 +27,12 @@ refuses 4 "pandemonium" pandemoniumd --no-bus --state-dir /tmp/other
 still_ours "a second daemon tried"
 stop_daemon
 
+echo "a file that may not be read stays so, so it is not tried again"
+chmod 0 $sched_ext/hotplug_seq
+refuses 6 "hotplug" /usr/bin/setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps +bpf,+perfmon \
+  --ambient-caps +bpf,+perfmon pandemoniumd --no-bus --state-dir /tmp/other
+chmod 444 $sched_ext/hotplug_seq
+
 echo "a profile file full of noise is put aside, not lost and not in the way"
 mkdir -p /tmp/state
 name=$(ls /tmp/state | head -n 1)

@@ -30,6 +30,7 @@ pub(super) fn findings(root: &Root) -> Vec<Finding> {
     findings.extend(configuration(root, &release));
     findings.push(btf(root));
     findings.extend(kfuncs(root));
+    findings.extend(isolation(root));
     findings.push(scheduler(root));
     findings
 }
@@ -191,6 +192,28 @@ fn kfuncs(root: &Root) -> Option<Finding> {
     })
 }
 
+/// Whether the kernel was told to keep CPUs out of its scheduling, which sched_ext refuses to work with. Control
+/// groups isolate CPUs as well, and that is fine.
+fn isolation(root: &Root) -> Option<Finding> {
+    let (Look::Found(cpus), Look::Found(parameters)) = (
+        root.text("sys/devices/system/cpu/isolated"),
+        root.text("proc/cmdline"),
+    ) else {
+        return None;
+    };
+    let is_told = parameters
+        .split_ascii_whitespace()
+        .any(|parameter| parameter.starts_with("isolcpus="));
+    (is_told && !cpus.is_empty()).then(|| {
+        Finding::new(
+            "isolated CPUs",
+            Verdict::Problem,
+            format!("isolcpus= takes CPU {} out of scheduling", escape(&cpus)),
+            "start the kernel without isolcpus=",
+        )
+    })
+}
+
 fn scheduler(root: &Root) -> Finding {
     const NAME: &str = "scheduler";
     let ops = match root.text("sys/kernel/sched_ext/root/ops") {
@@ -253,6 +276,29 @@ mod tests {
         );
         assert_eq!(verdict(" scx_bpf_now "), Some(Verdict::Note));
         assert_eq!(verdict(" nothing of the kind "), None);
+    }
+
+    fn isolation_of(cpus: &str, parameters: &str) -> Option<Verdict> {
+        let dir = tempfile::tempdir().expect("a directory");
+        for (name, text) in [
+            ("sys/devices/system/cpu/isolated", cpus),
+            ("proc/cmdline", parameters),
+        ] {
+            let file = dir.path().join(name);
+            std::fs::create_dir_all(file.parent().expect("a parent")).expect("directories");
+            std::fs::write(file, text).expect("a file");
+        }
+        let root = Root::new(dir.path()).expect("a root");
+        isolation(&root).map(|finding| finding.verdict)
+    }
+
+    #[test]
+    fn cpus_that_the_kernel_was_told_to_isolate_are_a_problem() {
+        let told = Some(Verdict::Problem);
+        assert_eq!(isolation_of("1-3\n", "quiet isolcpus=1-3 ro\n"), told);
+        assert_eq!(isolation_of("\n", "quiet isolcpus=nohz,1\n"), None);
+        assert_eq!(isolation_of("1-3\n", "quiet noisolcpus=1\n"), None);
+        assert_eq!(isolation_of("\n", "quiet\n"), None);
     }
 
     #[test]

@@ -1,15 +1,14 @@
 //! The real kernel: loads the scheduler, attaches it, and hears when the kernel ended it.
 
 use super::bpf_consts::KernelConsts;
+use super::refusal::{self, NotTaken};
 use super::{AttachError, Exit, Kernel, KernelStatus};
 use super::{bpf_consts, maps, needed_types};
 use crate::{clock, topology};
 use anyhow::{Context, Result};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{
-    AsRawLibbpf, ErrorKind, Link, OpenObject, PrintLevel, RingBuffer, RingBufferBuilder, libbpf_sys,
-};
+use libbpf_rs::{AsRawLibbpf, Link, OpenObject, RingBuffer, RingBufferBuilder, libbpf_sys};
 use pandemonium_policy::idle_layout::IdleLayout;
 use pandemonium_policy::knobs::Knobs;
 use pandemonium_policy::limits::Limits;
@@ -36,8 +35,8 @@ pub(super) mod skel {
 }
 use skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel};
 
-const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
-const SCHED_EXT: &str = "/sys/kernel/sched_ext";
+pub(super) const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
+pub(super) const SCHED_EXT: &str = "/sys/kernel/sched_ext";
 /// Flags of our ops, by name; those the running kernel lacks are left out.
 const OPS_FLAGS: &[&str] = &[
     "SCX_OPS_ENQ_EXITING",
@@ -45,19 +44,6 @@ const OPS_FLAGS: &[&str] = &[
     "SCX_OPS_ENQ_MIGRATION_DISABLED",
     "SCX_OPS_KEEP_BUILTIN_IDLE",
 ];
-
-/// What libbpf last complained about: its error codes alone rarely say what is wrong.
-static COMPLAINT: Mutex<String> = Mutex::new(String::new());
-
-fn keep_complaint(level: PrintLevel, text: String) {
-    if level == PrintLevel::Warn {
-        let mut complaint = COMPLAINT.lock().unwrap_or_else(PoisonError::into_inner);
-        // The first complaint names the cause; the ones after it only pass it on.
-        if complaint.is_empty() {
-            complaint.push_str(text.trim());
-        }
-    }
-}
 
 type Observations = Arc<Mutex<Vec<Observation>>>;
 
@@ -86,7 +72,7 @@ pub struct BpfKernel {
 impl BpfKernel {
     /// Nothing is loaded until [`Kernel::attach`].
     pub fn new(topology: Topology) -> BpfKernel {
-        libbpf_rs::set_print(Some((PrintLevel::Warn, keep_complaint)));
+        refusal::listen();
         BpfKernel {
             layout: IdleLayout::of(&topology),
             topology,
@@ -129,21 +115,16 @@ impl Kernel for BpfKernel {
         self.detach();
         self.exit = None;
         self.bursts = 0;
-        check_kernel()?;
+        refusal::foreseen()?;
         // CPUs that were offline before may have shown their caches and nodes by now.
         if let Ok(topology) = topology::read(Path::new("/sys")) {
             self.layout = IdleLayout::of(&topology);
             self.topology = topology;
         }
-        COMPLAINT
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
-        let opened = open().map_err(attach_error)?;
+        let opened = open().map_err(refusal::explained)?;
         if let [first, ..] = opened.consts.unusable() {
             return Err(AttachError::Unsupported(format!(
-                "its type information is incomplete: {first} cannot be called, a defect of this \
-                 kernel build"
+                "its type information is incomplete, so {first} cannot be called; boot another build of it"
             )));
         }
         let start = Start {
@@ -154,7 +135,7 @@ impl Kernel for BpfKernel {
             settings: maps::settings_of(settings, &self.layout, self.generation),
             predictions,
         };
-        self.loaded = Some(load(&start, opened).map_err(attach_error)?);
+        self.loaded = Some(load(&start, opened).map_err(refusal::explained)?);
         Ok(())
     }
 
@@ -253,30 +234,6 @@ impl Kernel for BpfKernel {
     }
 }
 
-fn check_kernel() -> Result<(), AttachError> {
-    if !Path::new(SCHED_EXT).exists() {
-        return Err(AttachError::Unsupported(
-            "it has no /sys/kernel/sched_ext".into(),
-        ));
-    }
-    if !Path::new(KERNEL_TYPES).exists() {
-        return Err(AttachError::Unsupported(
-            "it has no type information: CONFIG_DEBUG_INFO_BTF=y is missing".into(),
-        ));
-    }
-    match foreign_ops() {
-        Some(ops) => Err(AttachError::Foreign(ops)),
-        None => Ok(()),
-    }
-}
-
-/// The scheduler that is loaded already, if any.
-fn foreign_ops() -> Option<String> {
-    let ops = fs::read_to_string(Path::new(SCHED_EXT).join("root/ops")).ok()?;
-    let ops = ops.trim();
-    (!ops.is_empty()).then(|| ops.to_owned())
-}
-
 /// What the scheduler starts with.
 struct Start<'a> {
     topology: &'a Topology,
@@ -340,7 +297,8 @@ fn load(start: &Start<'_>, opened: Opened) -> Result<Loaded> {
         let drain = skel.progs.drain_on_switch.attach()?;
         skel.links.drain_on_switch = Some(drain);
     }
-    let link = skel.maps.pandemonium.attach_struct_ops()?;
+    let link = skel.maps.pandemonium.attach_struct_ops();
+    let link = link.context(NotTaken)?;
     Ok(Loaded {
         _link: link,
         ring,
@@ -442,34 +400,6 @@ fn ring_of(skel: &BpfSkel<'_>, observations: &Observations) -> Result<RingBuffer
         0
     })?;
     Ok(builder.build()?)
-}
-
-fn attach_error(error: anyhow::Error) -> AttachError {
-    if let Some(ops) = foreign_ops() {
-        return AttachError::Foreign(ops);
-    }
-    let complaint = COMPLAINT
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone();
-    let denied = error
-        .downcast_ref::<libbpf_rs::Error>()
-        .is_some_and(|e| e.kind() == ErrorKind::PermissionDenied);
-    if denied {
-        return AttachError::Permission(
-            complaint
-                .lines()
-                .next()
-                .unwrap_or("the kernel refused")
-                .to_owned(),
-        );
-    }
-    let detail = complaint.lines().next().unwrap_or_default();
-    AttachError::Load(if detail.is_empty() {
-        format!("{error:#}")
-    } else {
-        format!("{error:#} ({detail})")
-    })
 }
 
 /// Exit kinds by the kernel's own names: `unreg`, `sysrq`, `error_stall` and so on.

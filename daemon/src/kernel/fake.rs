@@ -146,7 +146,7 @@ impl Kernel for ScriptedKernel {
         }
         match outcome {
             Outcome::Load => return Err(AttachError::Load("the verifier said no".into())),
-            Outcome::Permission => return Err(AttachError::Permission("EPERM".into())),
+            Outcome::Permission => return Err(AttachError::Permission("load BPF programs".into())),
             Outcome::Ok => {}
         }
         let told = [
