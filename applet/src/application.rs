@@ -1,6 +1,6 @@
 //! The application: one window, one link, and what goes between them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::process::ExitCode;
 use std::rc::Rc;
 
@@ -9,16 +9,21 @@ use gettextrs::gettext;
 use gtk::{gdk, gio, glib};
 
 use crate::arguments::Arguments;
+use crate::autostart;
 use crate::clock::Clock;
 use crate::demo::Demo;
-use crate::link::{Link, Where};
+use crate::link::{Link, Trouble, Where};
 use crate::model::News;
 use crate::page::Page;
+use crate::shell::Shell;
 use crate::window::Window;
 
 /// The name on the session bus, of the desktop file and of the icon.
 const ID: &str = "org.pandemonium.Applet";
 const RESOURCES: &str = "/org/pandemonium/Applet";
+
+/// Everything that shows something, once there is any.
+type Running = Rc<RefCell<Option<Rc<Shell>>>>;
 
 /// Runs until the person quits. An error is a sentence.
 pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
@@ -33,45 +38,62 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
         None => (Where::System, Clock::REAL),
     };
     // A demo beside the real one is another application.
-    let (id, flags) = match demo {
-        Some(_) => (
+    let (id, flags) = match (&demo, arguments.gapplication_service) {
+        (Some(_), _) => (
             "org.pandemonium.Applet.Demo",
             gio::ApplicationFlags::NON_UNIQUE,
         ),
-        None => (ID, gio::ApplicationFlags::empty()),
+        (None, true) => (ID, gio::ApplicationFlags::IS_SERVICE),
+        (None, false) => (ID, gio::ApplicationFlags::empty()),
     };
     let app = adw::Application::builder()
         .application_id(id)
         .resource_base_path(RESOURCES)
         .flags(flags)
         .build();
-    add_actions(&app);
+    let shell = Running::default();
+    add_actions(&app, &shell);
     app.connect_startup(|_| {
         gtk::Window::set_default_icon_name(ID);
         load_style();
     });
-    let window: RefCell<Option<Rc<Window>>> = RefCell::new(None);
+    // What the demo does leaves no trace.
+    if demo.is_none() {
+        add_autostart(&app, &shell);
+    }
+    let is_hidden = Cell::new(arguments.hidden);
     let show = Rc::new(move |app: &adw::Application, page: Option<Page>| {
-        let mut window = window.borrow_mut();
-        if window.is_none() {
-            *window = open(app, at.clone(), clock);
+        let is_hidden = is_hidden.take();
+        let mut shell = shell.borrow_mut();
+        if shell.is_none() {
+            *shell = open(app, at.clone(), clock);
         }
-        match (&*window, page) {
-            (Some(window), Some(page)) => {
-                window.turn_to(page);
-                window.present();
-            }
-            (Some(window), None) => window.present(),
-            (None, _) => app.quit(),
+        let Some(shell) = &*shell else {
+            app.quit();
+            return;
+        };
+        if let Some(page) = page {
+            shell.window().turn_to(page);
+        }
+        match is_hidden {
+            true => shell.begin_hidden(),
+            false => shell.window().present(None),
         }
     });
     add_page_action(&app, Rc::clone(&show));
     app.connect_activate(move |app| show(app, None));
+    app.register(gio::Cancellable::NONE)
+        .map_err(|error| format!("the session bus does not take it: {error}"))?;
+    // One that runs already is left as it is, or turns to the page.
+    if app.is_remote() && arguments.hidden {
+        return Ok(ExitCode::SUCCESS);
+    }
     if let Some(page) = arguments.page {
-        app.register(None::<&gio::Cancellable>)
-            .map_err(|error| format!("the session bus does not take it: {error}"))?;
-        // If it runs already, that window turns to the page.
         app.activate_action("page", Some(&page.name().to_variant()));
+    }
+    // The session bus may be started anew, and whoever talks to the daemon does not need it.
+    if let Some(bus) = app.dbus_connection() {
+        bus.set_exit_on_close(false);
     }
     // Its own arguments were read already; GTK's are read from here.
     let code = app.run_with_args::<&str>(&[]);
@@ -82,8 +104,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
     })
 }
 
-/// Makes the window and keeps it up to date.
-fn open(app: &adw::Application, at: Where, clock: Clock) -> Option<Rc<Window>> {
+/// Makes everything that shows something, and keeps it up to date.
+fn open(app: &adw::Application, at: Where, clock: Clock) -> Option<Rc<Shell>> {
     let (link, mut news) = match Link::start(at, clock) {
         Ok(started) => started,
         Err(sentence) => {
@@ -92,21 +114,30 @@ fn open(app: &adw::Application, at: Where, clock: Clock) -> Option<Rc<Window>> {
         }
     };
     let window = Window::new(app, link, clock);
-    let receiver = Rc::downgrade(&window);
+    let shell = Shell::new(app, window);
+    let receiver = Rc::downgrade(&shell);
     glib::spawn_future_local(async move {
         while let Some(told) = news.recv().await {
-            let Some(window) = receiver.upgrade() else {
+            let Some(shell) = receiver.upgrade() else {
                 return;
             };
+            let window = shell.window();
             match told {
-                News::Presence(presence) => window.show(presence),
+                News::Presence(presence) => {
+                    shell.show(&presence);
+                    window.show(presence);
+                }
                 News::History(points) => window.overview().show_history(points),
-                News::Sample(sample) => window.overview().show_sample(&sample),
                 News::Profiles => window.reload_processes(),
+                News::Sample(sample) => {
+                    shell.show_sample(&sample);
+                    window.overview().show_sample(&sample);
+                }
+                News::Reverted(revert) => shell.reverted(&revert),
             }
         }
     });
-    Some(window)
+    Some(shell)
 }
 
 fn load_style() {
@@ -118,14 +149,28 @@ fn load_style() {
     }
 }
 
-fn add_actions(app: &adw::Application) {
+fn add_actions(app: &adw::Application, shell: &Running) {
     let quit = gio::ActionEntry::builder("quit")
         .activate(|app: &adw::Application, _, _| app.quit())
         .build();
     let about = gio::ActionEntry::builder("about")
         .activate(|app: &adw::Application, _, _| show_about(app))
         .build();
-    app.add_action_entries([quit, about]);
+    // What notifications offer, also when the program has to be started for it.
+    let open = gio::ActionEntry::builder("open")
+        .activate(|app: &adw::Application, _, _| app.activate())
+        .build();
+    let shell = Rc::clone(shell);
+    let load_again = gio::ActionEntry::builder("load-again")
+        .activate(move |app: &adw::Application, _, _| {
+            let running = shell.borrow().clone();
+            match running {
+                Some(shell) => shell.load_again(),
+                None => app.activate(),
+            }
+        })
+        .build();
+    app.add_action_entries([quit, about, open, load_again]);
     app.set_accels_for_action("app.quit", &["<Control>q"]);
     app.set_accels_for_action("window.close", &["<Control>w"]);
 }
@@ -149,6 +194,28 @@ fn add_page_action(
         let action = format!("app.page::{}", page.name());
         app.set_accels_for_action(&action, &[&format!("<Alt>{number}")]);
     }
+}
+
+/// The switch of the session's start, for whatever control names it.
+fn add_autostart(app: &adw::Application, shell: &Running) {
+    let shell = Rc::clone(shell);
+    let autostart = gio::ActionEntry::builder("autostart")
+        .state(autostart::is_enabled().to_variant())
+        .change_state(move |_: &adw::Application, action, wanted| {
+            let Some(is_enabled) = wanted.and_then(glib::Variant::get) else {
+                return;
+            };
+            match (autostart::set_enabled(is_enabled), &*shell.borrow()) {
+                (Ok(()), _) => action.set_state(&is_enabled.to_variant()),
+                (Err(error), Some(shell)) => {
+                    let trouble = Trouble::Failed(error.to_string());
+                    shell.window().asker().tell(&trouble);
+                }
+                (Err(_), None) => {}
+            }
+        })
+        .build();
+    app.add_action_entries([autostart]);
 }
 
 fn show_about(app: &adw::Application) {

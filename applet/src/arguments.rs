@@ -14,6 +14,14 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME")]
     pub page: Option<Page>,
 
+    /// Start with the tray item alone, without a window
+    #[arg(long, conflicts_with = "page")]
+    pub hidden: bool,
+
+    /// What the desktop says when it starts the program for a message and not for a window
+    #[arg(long, hide = true, conflicts_with_all = ["hidden", "demo", "page"])]
+    pub gapplication_service: bool,
+
     /// Show a pretended machine: nothing of this one is touched
     #[arg(long)]
     pub demo: bool,
@@ -37,6 +45,14 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_desktop_starts_it_as_a_service_and_nobody_else() {
+        let parsed = |line: &[&str]| Arguments::try_parse_from(line).is_ok();
+        assert!(parsed(&["x", "--gapplication-service"]));
+        assert!(!parsed(&["x", "--gapplication-service", "--hidden"]));
+        assert!(!parsed(&["x", "--gapplication-service", "--demo"]));
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl Asker {
     }
 
     /// Says why something was not done, and shows what is in force instead.
-    fn tell(&self, trouble: &Trouble) {
+    pub fn tell(&self, trouble: &Trouble) {
         self.say(&words::trouble(trouble));
         (self.restore)();
     }
@@ -43,6 +43,18 @@ impl Asker {
     pub fn over(&self, toasts: adw::ToastOverlay) -> Asker {
         Asker {
             toasts,
+            ..self.clone()
+        }
+    }
+
+    /// The same for who asks while the window may be hidden: `restore` is called as well.
+    pub fn for_the_hidden(&self, restore: impl Fn() + 'static) -> Asker {
+        let before = Rc::clone(&self.restore);
+        Asker {
+            restore: Rc::new(move || {
+                before();
+                restore();
+            }),
             ..self.clone()
         }
     }

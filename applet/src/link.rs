@@ -19,7 +19,7 @@ use zbus::proxy::CacheProperties;
 use zbus::{Connection, connection, fdo};
 
 use crate::clock::{Clock, real_usec};
-use crate::model::{News, Presence, SPAN_USEC, Status};
+use crate::model::{News, Presence, Revert, SPAN_USEC, Status};
 
 /// How long after a loss the bus is tried again; twice as long each time, up to the second one.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
@@ -121,6 +121,11 @@ impl Link {
     {
         let daemon = self.daemon.borrow().clone().ok_or(Trouble::NoDaemon)?;
         self.run(call(daemon)).await
+    }
+
+    /// Runs beside everything else on the thread of the link.
+    pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.runtime.spawn(work);
     }
 
     /// Asks the bus to start the daemon.
@@ -251,6 +256,7 @@ impl Keeper {
         let mut changes = properties
             .receive_properties_changed_with_args(&[(0, SCHEDULER_INTERFACE)])
             .await?;
+        let mut reverts = daemon.scheduler.receive_reverted().await?;
         let mut samples = daemon.metrics.receive_sample().await?;
         self.tell_status(daemon).await?;
         let mut is_subscribed = false;
@@ -276,6 +282,15 @@ impl Keeper {
                     Some(_) => self.tell_status(daemon).await?,
                     None => return Ok(()),
                 },
+                revert = reverts.next() => {
+                    let Some(revert) = revert else { return Ok(()) };
+                    let told = revert.args()?;
+                    let _ = self.news.send(News::Reverted(Revert {
+                        from: told.from,
+                        to: told.to,
+                        reason: told.reason,
+                    }));
+                }
                 sample = samples.next() => {
                     let Some(sample) = sample else { return Ok(()) };
                     let mut sample = sample.args()?.sample;

@@ -3,18 +3,23 @@
 mod application;
 mod arguments;
 mod asker;
+mod autostart;
 mod choice;
 mod clock;
 mod confirmation;
 mod demo;
+mod drawing;
 mod link;
 mod model;
+mod notifications;
 mod overview;
 mod page;
 mod preferences;
 mod processes;
 mod programs;
+mod shell;
 mod translation;
+mod tray;
 mod trial;
 mod validity;
 mod window;
@@ -27,6 +32,7 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    drawing::choose();
     translation::start();
     match application::run(arguments) {
         Ok(code) => code,

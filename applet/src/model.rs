@@ -111,6 +111,17 @@ pub enum News {
     Sample(Box<Snapshot>),
     /// What was learned about programs may be something else now.
     Profiles,
+    /// A mode went back.
+    Reverted(Revert),
+}
+
+/// A mode that waited to be kept went back, from one to another and why, all as in the signal `Reverted`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Revert {
+    pub from: String,
+    pub to: String,
+    pub reason: String,
 }
 
 /// How much of the past is shown, microseconds.

@@ -155,9 +155,27 @@ impl Window {
         self.stack.set_visible_child_name(page.name());
     }
 
-    /// Shows the window, or brings it to the front.
-    pub fn present(&self) {
+    /// Shows the window, or brings it to the front, which some desktops permit only to those that they told so.
+    pub fn present(&self, permission: Option<&str>) {
+        if let Some(permission) = permission {
+            self.window.set_startup_id(permission);
+        }
         self.window.present();
+    }
+
+    /// Whether it shows anywhere, or would if its workspace did.
+    pub fn is_visible(&self) -> bool {
+        self.window.is_visible()
+    }
+
+    /// Asks for a person, and tells in the window what was not done.
+    pub fn asker(&self) -> &Asker {
+        &self.asker
+    }
+
+    /// Whether closing it leaves the applet running.
+    pub fn keep_when_closed(&self, is_kept: bool) {
+        self.window.set_hide_on_close(is_kept);
     }
 
     /// The first page.

@@ -12,7 +12,7 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", "target")) / "debug"
 PATIENCE = 30.0
 
 
-def until(what, probe, patience=PATIENCE):
+def until(what, probe, patience=PATIENCE, pause=0.1):
     """Waits until the probe returns something true, and returns that."""
     deadline = time.monotonic() + patience
     while True:
@@ -21,7 +21,7 @@ def until(what, probe, patience=PATIENCE):
             return seen
         if time.monotonic() > deadline:
             raise AssertionError(f"this never came true: {what}")
-        time.sleep(0.1)
+        time.sleep(pause)
 
 
 class Desktop:
