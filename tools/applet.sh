@@ -14,8 +14,15 @@ applet_tests() {
   desktop-file-validate /tmp/org.pandemonium.Applet.desktop
   # There is no page to link to yet.
   appstreamcli validate --no-net --explain --override=url-homepage-missing=info "$id.metainfo.xml.in"
+  python3 -B "$top/tests/applet/translations.py"
   applet_programs
   python3 -B "$top/tests/applet/run.py"
+  python3 -B "$top/tests/applet/tray.py"
+}
+
+# What the packages install, for those who have nothing else.
+package_tests() {
+  python3 -B "$top/tests/applet/package.py" "$(package_file)" "$(package_file pandemonium-applet)"
 }
 
 # command_applet [--screenshot FILE | --screenshots DIRECTORY] [ARGUMENTS...]

@@ -38,7 +38,12 @@ vm_tests() {
   ((${#bare[@]} + ${#system[@]})) || die "no test is called $*"
 
   step "build programs" build_programs
-  ((!${#system[@]})) || step "build package" package
+  if (($# == 0)); then
+    step "build packages" package applet
+    step "what the packages install" package_tests
+  elif ((${#system[@]})); then
+    step "build package" package
+  fi
   # First those that take both cores, so that the others fill them without a gap.
   for file in "${bare[@]}"; do
     [[ $(setting "$file" time multi) != multi ]] || bare_test step "$file"
