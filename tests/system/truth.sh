@@ -4,37 +4,11 @@
 # timeout: 900
 set -Eeu
 . ./lib/service.sh
+. ./lib/truth.sh
 trap 'echo "failed at line $LINENO: $BASH_COMMAND"' ERR
 trap 'cat /tmp/heard; journalctl -u pandemonium --no-pager | tail -n 40' EXIT
-heard=/tmp/heard
-marks=0
 drop_in=/run/systemd/system/pandemonium.service.d
 
-# fresh: forgets what was heard until now.
-fresh() { : >$heard; }
-# told "KERNEL STATE"...: these announcements of a state, "starting" left out, in this order and no others; the first
-# word is what the kernel itself said when the announcement was heard.
-told() {
-  # The announcement of this comes after all that came before.
-  marks=$((marks + 1))
-  busctl --system emit $object $name.Test After$marks
-  until_true 100 grep -q "\"member\":\"After$marks\"" $heard
-  diff <(announced $heard State | sed '/ starting$/d') <((($# == 0)) || printf '%s\n' "$@")
-}
-# agrees STATE KERNEL OPS: the properties and the kernel.
-agrees() {
-  local ops
-  # There is no such file while no scheduler is loaded.
-  ops=$(cat $sched_ext/root/ops 2>/dev/null || true)
-  [[ $(sched State) == "$1" && $(sched KernelState) == "$2" && $(sched KernelOps) == "$3" ]] &&
-    kernel_is "$2" && [[ $ops == "$3" ]]
-}
-until_agrees() {
-  until_true 300 agrees "$@" || {
-    echo "wanted $*; told $(sched State) $(sched KernelState) $(sched KernelOps); the kernel: $(cat $sched_ext/state)"
-    return 1
-  }
-}
 # broken LINE: the service starts with this line in its unit, which keeps it from loading.
 broken() {
   systemctl stop pandemonium
@@ -46,6 +20,8 @@ broken() {
   fresh
   systemctl start pandemonium
 }
+# refusals OPTION...: how often the journal says that loading failed.
+refusals() { journalctl --no-pager --quiet -o cat MESSAGE_ID=e632a08d88854ad694afe73e1091ca86 "$@" | wc -l; }
 mended() {
   systemctl stop pandemonium
   rm $drop_in/broken.conf
@@ -79,8 +55,14 @@ asked_about() {
     busctl --system --timeout=1 get-property $name $object $name State >/dev/null 2>&1 || true
   done
 }
+# next_wait: how long systemd would wait after the next death, microseconds.
+next_wait() {
+  busctl --system get-property org.freedesktop.systemd1 /org/freedesktop/systemd1/unit/pandemonium_2eservice \
+    org.freedesktop.systemd1.Service RestartUSecNext | cut -d ' ' -f 2
+}
 for round in 1 2 3; do
   echo "a daemon that is killed, and asked for, round $round"
+  (($(next_wait) < 5000000))
   fresh
   kill -9 "$(systemctl show -p MainPID --value pandemonium)"
   # The kernel takes the scheduler off; nobody is there who could say anything else.
@@ -141,6 +123,20 @@ broken AmbientCapabilities=
 until_agrees stopped disabled ''
 told "disabled stopped"
 [[ $(sched NextRetryUSec) == 0 && -n $(sched StateReason) ]]
+mended
+
+echo "without descriptors it is tried five times, less and less often; only the last failure is an error"
+before=$(refusals) errors=$(refusals -p err)
+broken LimitNOFILE=32
+until_true 900 eval '(($(refusals) == before + 5))'
+(($(refusals -p err) == errors + 1))
+until_agrees stopped disabled ''
+[[ $(sched NextRetryUSec) == 0 && $(sched StateReason) == *"open files"* ]]
+[[ $(sched Mode) == off && $(sched RequestedMode) == adaptive ]]
+# Never anything but these, whenever it was heard.
+[[ -z $(announced $heard State | sed '/^disabled st\(opped\|arting\)$/d') ]]
+fails set_mode bpf
+(($(refusals) == before + 6))
 mended
 
 echo "without the kernel's types"
