@@ -30,11 +30,16 @@ image_make() {
 }
 
 image_bootstrap() {
-  local mirror=${PANDEMONIUM_MIRROR:-http://deb.debian.org/debian}
+  local mirror=${PANDEMONIUM_MIRROR:-http://deb.debian.org/debian} aside
   mirror=${mirror%/}
+  # shellcheck disable=SC2016 # the hook's own variables
+  local hook='mkdir -p "$1/usr/lib/aside/partial" && APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-get -qq --yes \
+    --no-install-recommends --download-only -o Dir::Cache::archives="$1/usr/lib/aside/" install'
+  aside=$(packages "$1" | sed -n 's/^aside://p' | paste -sd' ')
   # A mount namespace of its own: whatever ends this run, nothing stays mounted in the tree.
   unshare --mount -- mmdebstrap --quiet --mode="$bootstrap_mode" --variant=minbase \
-    --include="$(packages "$1" | paste -sd,)" \
+    --include="$(packages "$1" | sed '/^aside:/d' | paste -sd,)" \
+    ${aside:+--customize-hook="$hook $aside"} \
     --aptopt='Acquire::Languages "none"' \
     --aptopt='Acquire::Retries "3"' \
     --dpkgopt=force-unsafe-io \

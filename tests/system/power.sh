@@ -5,35 +5,9 @@
 # timeout: 700
 set -Eeu
 . ./lib/service.sh
+. ./lib/power.sh
 trap 'echo "failed at line $LINENO: $BASH_COMMAND"' ERR
 trap 'cat /tmp/heard; journalctl -u pandemonium -u upower -u power-profiles-daemon --no-pager | tail -n 40' EXIT
-upower() { busctl --system get-property org.freedesktop.UPower /org/freedesktop/UPower org.freedesktop.UPower OnBattery; }
-profiles() {
-  local of=org.freedesktop.UPower.PowerProfiles
-  busctl --system get-property $of /org/freedesktop/UPower/PowerProfiles $of ActiveProfile | sed 's/^s "\(.*\)"$/\1/'
-}
-# run_on mains|battery: the firmware says so, and tells the kernel.
-run_on() {
-  local byte='\000'
-  [[ $1 == mains ]] || byte='\260'
-  # shellcheck disable=SC2059 # one byte
-  printf "$byte" | dd of=/dev/port bs=1 seek=$((0x2ff)) conv=notrunc status=none
-  udevadm trigger --action=change --subsystem-match=power_supply
-}
-# known SOURCE PROFILE CPUS
-known() { [[ $(sched PowerSource) == "$1" && $(sched PowerProfile) == "$2" && $(sched PrimaryDomainCpus) == "$3" ]]; }
-until_known() {
-  until_true 300 known "$@" || {
-    echo "wanted $*; told $(sched PowerSource) $(sched PowerProfile) $(sched PrimaryDomainCpus)"
-    return 1
-  }
-}
-# was_told PROPERTY VALUE...: these values, and no others, one announcement each.
-was_told() {
-  local property=$1
-  shift
-  diff <(announced /tmp/heard "$property" | cut -d ' ' -f 2-) <(printf '%s\n' "$@")
-}
 
 echo "without either nobody says anything, and nobody is started by being asked"
 until_true 300 test -e /sys/class/power_supply/BAT0
@@ -68,14 +42,13 @@ echo "power-profiles-daemon: what it has"
 powerprofilesctl list | tee /tmp/profiles
 grep -q placeholder /tmp/profiles
 until_known battery balanced 0x2
-[[ $(profiles) == balanced ]]
+[[ $(profile) == balanced ]]
 powerprofilesctl set power-saver
 until_known battery power-saver 0x2
 run_on mains
 until_known ac power-saver 0x2
-[[ $(profiles) == power-saver ]]
-busctl --system set-property org.freedesktop.UPower.PowerProfiles /org/freedesktop/UPower/PowerProfiles \
-  org.freedesktop.UPower.PowerProfiles ActiveProfile s balanced
+[[ $(profile) == power-saver ]]
+set_profile balanced
 until_known ac balanced ''
 
 echo "a program that holds a profile"
