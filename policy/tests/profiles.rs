@@ -1,7 +1,10 @@
 //! The table of profiles: its bound, its eviction and its ageing.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use pandemonium_policy::{Observation, Profile, Profiles, Tier};
+use std::collections::BTreeMap;
+
+use pandemonium_policy::profile::Changes;
+use pandemonium_policy::{Observation, Prediction, Profile, Profiles, Tier};
 use proptest::prelude::*;
 
 fn comm(name: &str) -> [u8; 16] {
@@ -359,5 +362,36 @@ proptest! {
             b.learn(&seen(&format!("fresh{i}"), true));
         }
         prop_assert!(a.iter().eq(b.iter()));
+    }
+}
+
+/// One prediction for each name, ordered by it.
+fn predictions() -> impl Strategy<Value = Vec<Prediction>> {
+    prop::collection::btree_map(0..12u8, 0..3u32, 0..12).prop_map(|known| {
+        let prediction = |(name, wakeup_freq): (u8, u32)| Prediction {
+            wakeup_freq,
+            ..Profile::of_pin(&comm(&format!("p{name:02}")), Tier::Batch, 0)
+                .prediction()
+                .unwrap()
+        };
+        known.into_iter().map(prediction).collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn changes_lead_from_one_set_of_predictions_to_the_other_and_name_nothing_twice(
+        before in predictions(),
+        now in predictions(),
+    ) {
+        let changes = Changes::between(&before, &now);
+        let mut held: BTreeMap<_, _> = before.iter().map(|p| (p.comm, *p)).collect();
+        for comm in &changes.gone {
+            prop_assert!(held.remove(comm).is_some());
+        }
+        for prediction in &changes.new {
+            prop_assert_ne!(held.insert(prediction.comm, *prediction), Some(*prediction));
+        }
+        prop_assert_eq!(held.into_values().collect::<Vec<_>>(), now);
     }
 }

@@ -12,7 +12,7 @@ use libbpf_rs::{AsRawLibbpf, Link, OpenObject, RingBuffer, RingBufferBuilder, li
 use pandemonium_policy::idle_layout::IdleLayout;
 use pandemonium_policy::knobs::Knobs;
 use pandemonium_policy::limits::Limits;
-use pandemonium_policy::profile::{Observation, Prediction};
+use pandemonium_policy::profile::{Changes, Observation, Prediction};
 use pandemonium_policy::sample::Reading;
 use pandemonium_policy::settings::Settings;
 use pandemonium_policy::topology::Topology;
@@ -54,6 +54,8 @@ struct Loaded {
     observations: Observations,
     skel: BpfSkel<'static>,
     consts: KernelConsts,
+    /// What the map holds.
+    predictions: Vec<Prediction>,
 }
 
 /// The scheduler on the machine's own kernel.
@@ -194,9 +196,12 @@ impl Kernel for BpfKernel {
     fn write_predictions(&mut self, predictions: &[Prediction]) -> Result<()> {
         let loaded = self
             .loaded
-            .as_ref()
+            .as_mut()
             .context("the scheduler is not loaded")?;
-        maps::write_predictions(&loaded.skel, predictions)
+        let changes = Changes::between(&loaded.predictions, predictions);
+        maps::write_predictions(&loaded.skel, &changes)?;
+        loaded.predictions = predictions.to_vec();
+        Ok(())
     }
 
     fn topology(&self) -> &Topology {
@@ -290,7 +295,7 @@ fn load(start: &Start<'_>, opened: Opened) -> Result<Loaded> {
     prepare_ops(&mut open, &consts)?;
     let mut skel = open.load()?;
     log_verified(&skel);
-    maps::write_predictions(&skel, start.predictions)?;
+    maps::write_predictions(&skel, &Changes::between(&[], start.predictions))?;
     let observations = Observations::default();
     let ring = ring_of(&skel, &observations)?;
     if needs_switch_drain(&consts) {
@@ -305,6 +310,7 @@ fn load(start: &Start<'_>, opened: Opened) -> Result<Loaded> {
         observations,
         skel,
         consts,
+        predictions: start.predictions.to_vec(),
     })
 }
 

@@ -2,12 +2,12 @@
 
 use super::bpf::skel::{BpfSkel, OpenBpfSkel, types};
 use anyhow::{Context, Result};
-use libbpf_rs::{MapCore, MapFlags};
+use libbpf_rs::{ErrorKind, MapCore, MapFlags};
 use pandemonium_policy::idle_layout::IdleLayout;
 use pandemonium_policy::knobs::Knobs;
 use pandemonium_policy::limits::{BURST_WINDOW_NS, LONGRUN_NS, Limits};
 use pandemonium_policy::pattern::Pattern;
-use pandemonium_policy::profile::{Observation, Prediction};
+use pandemonium_policy::profile::{Changes, Observation, Prediction};
 use pandemonium_policy::sample::{Counters, HIST_BUCKETS, Histogram, Reading};
 use pandemonium_policy::settings::Settings;
 use pandemonium_policy::tier::Tier;
@@ -140,32 +140,39 @@ pub fn write_settings(skel: &mut BpfSkel<'_>, settings: types::settings) -> Resu
     Ok(())
 }
 
-/// Makes the map hold exactly these predictions.
-pub fn write_predictions(skel: &BpfSkel<'_>, predictions: &[Prediction]) -> Result<()> {
+/// Makes the map hold other predictions; all that are new in one call.
+pub fn write_predictions(skel: &BpfSkel<'_>, changes: &Changes) -> Result<()> {
     let map = &skel.maps.predictions;
-    let stale: Vec<Vec<u8>> = map
-        .keys()
-        .filter(|key| !predictions.iter().any(|p| p.comm[..] == key[..]))
-        .collect();
-    for key in &stale {
-        map.delete(key)?;
+    for comm in &changes.gone {
+        match map.delete(comm) {
+            // As far as an attempt that failed came before.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            deleted => deleted?,
+        }
     }
-    for prediction in predictions {
-        let raw = types::prediction {
-            avg_runtime_ns: prediction.avg_runtime_ns,
-            runtime_dev_ns: prediction.runtime_dev_ns,
-            wakeup_freq: prediction.wakeup_freq,
-            csw_rate: prediction.csw_rate,
-            tier: prediction.tier.index() as u32,
-            pinned: prediction.is_pinned.into(),
-        };
-        // SAFETY: a plain struct of words without padding, as bytes.
-        let value = unsafe {
-            std::slice::from_raw_parts(std::ptr::from_ref(&raw).cast(), size_of_val(&raw))
-        };
-        map.update(&prediction.comm, value, MapFlags::ANY)?;
+    if changes.new.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let names: Vec<u8> = changes.new.iter().flat_map(|p| p.comm).collect();
+    let values: Vec<types::prediction> = changes.new.iter().map(prediction_of).collect();
+    // SAFETY: plain structs of words without padding, as bytes.
+    let bytes = unsafe {
+        std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values.as_slice()))
+    };
+    let count = u32::try_from(values.len())?;
+    Ok(map.update_batch(&names, bytes, count, MapFlags::ANY, MapFlags::ANY)?)
+}
+
+/// A prediction as the scheduler lays it out.
+fn prediction_of(prediction: &Prediction) -> types::prediction {
+    types::prediction {
+        avg_runtime_ns: prediction.avg_runtime_ns,
+        runtime_dev_ns: prediction.runtime_dev_ns,
+        wakeup_freq: prediction.wakeup_freq,
+        csw_rate: prediction.csw_rate,
+        tier: prediction.tier.index() as u32,
+        pinned: prediction.is_pinned.into(),
+    }
 }
 
 /// Stores new knobs while the scheduler runs; each is read anew at every decision.
