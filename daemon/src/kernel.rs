@@ -38,6 +38,23 @@ pub enum AttachError {
     Load(String),
 }
 
+impl AttachError {
+    /// The kernel was built without what it takes.
+    pub fn without_sched_ext() -> AttachError {
+        AttachError::Unsupported(
+            "it has no /sys/kernel/sched_ext; boot Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT=y"
+                .to_owned(),
+        )
+    }
+
+    /// The process lacks the right to load programs; `said` is how that was told.
+    pub fn without_capabilities(said: &str) -> AttachError {
+        AttachError::Permission(format!(
+            "load BPF programs ({said}); run pandemoniumd as root or give it CAP_BPF and CAP_PERFMON"
+        ))
+    }
+}
+
 /// Why the kernel ended the scheduler, in its own words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exit {

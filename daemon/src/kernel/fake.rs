@@ -137,16 +137,14 @@ impl Kernel for ScriptedKernel {
         };
         std::thread::sleep(Duration::from_millis(delay_ms));
         if unsupported {
-            return Err(AttachError::Unsupported(
-                "/sys/kernel/sched_ext is missing".into(),
-            ));
+            return Err(AttachError::without_sched_ext());
         }
         if let Some(name) = foreign {
             return Err(AttachError::Foreign(name));
         }
         match outcome {
             Outcome::Load => return Err(AttachError::Load("the verifier said no".into())),
-            Outcome::Permission => return Err(AttachError::Permission("load BPF programs".into())),
+            Outcome::Permission => return Err(AttachError::without_capabilities("EPERM")),
             Outcome::Ok => {}
         }
         let told = [

@@ -48,14 +48,13 @@ pub(super) fn foreseen() -> Result<(), AttachError> {
         first: String::new(),
         has_verdict: false,
     };
-    let unsupported = |why: &str| Err(AttachError::Unsupported(why.to_owned()));
     if !Path::new(SCHED_EXT).exists() {
-        return unsupported(
-            "it has no /sys/kernel/sched_ext; boot Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT=y",
-        );
+        return Err(AttachError::without_sched_ext());
     }
     if !Path::new(KERNEL_TYPES).exists() {
-        return unsupported("it has no type information; boot one with CONFIG_DEBUG_INFO_BTF=y");
+        return Err(AttachError::Unsupported(
+            "it has no type information; boot one with CONFIG_DEBUG_INFO_BTF=y".to_owned(),
+        ));
     }
     match foreign_ops() {
         Some(ops) => Err(AttachError::Foreign(ops)),
@@ -86,9 +85,7 @@ pub(super) fn explained(error: anyhow::Error) -> AttachError {
     }
     // The verifier says the same to programs that it does not like, whoever loads them.
     if kind == Some(ErrorKind::PermissionDenied) && !has_verdict {
-        return AttachError::Permission(format!(
-            "load BPF programs ({first}); run pandemoniumd as root or give it CAP_BPF and CAP_PERFMON"
-        ));
+        return AttachError::without_capabilities(first);
     }
     let file = error.downcast_ref::<io::Error>();
     if file.is_some_and(|e| e.kind() == io::ErrorKind::PermissionDenied) {
