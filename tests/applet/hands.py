@@ -124,7 +124,27 @@ class Hands:
     def choose(self, name, index):
         """Takes the choice with this number of a list that drops down."""
         self.click(name, "combo box")
+        self.until_open("list item")
         self.keys("Home", *["Down"] * index, "Return")
+
+    def choose_in_menu(self, name, *keys):
+        """Takes what these keys lead to in the menu of a button: GTK gives the items of a menu no names."""
+        self.press(name)
+        self.until_open("menu item")
+        self.keys(*keys, "Return")
+
+    def until_open(self, role):
+        """Until something of that kind has the keyboard: keys that come earlier would go elsewhere."""
+        seen = []
+
+        def probe():
+            seen[:] = [(found.role, found.name) for found in self.focused()]
+            return any(found[0] == role for found in seen)
+
+        try:
+            until(f"a {role} has the keyboard", probe)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; instead: {seen}") from None
 
     def rows(self):
         """The rows of a table, without its head."""
