@@ -5,8 +5,9 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 
+use crate::forks::{self, Storms};
 use crate::random::Random;
-use crate::run::burn;
+use crate::run::{Run, burn};
 use crate::suite::build;
 use crate::{share, sys};
 
@@ -24,6 +25,8 @@ pub enum Role<'a> {
     Compile(&'a Path, usize),
     /// Compiles one file in this directory and ends.
     Job(&'a Path, usize),
+    /// Starts so many programs at once, every so many nanoseconds, until it is killed.
+    Storms(Storms),
     /// Waits for a byte, then computes in this many threads of this name until it is killed.
     Group(&'a str, usize),
 }
@@ -41,6 +44,7 @@ pub fn serve_role() -> Option<ExitCode> {
         "echo" => echo(),
         "compile" => compile(Path::new(word(2)), word(3).parse().unwrap_or(0)),
         "job" => build::compile(Path::new(word(2)), word(3).parse().unwrap_or(0)),
+        "storms" => storms(word(2).parse().unwrap_or(0), word(3).parse().unwrap_or(0)),
         "group" => share::serve(word(2), word(3).parse().unwrap_or(0)),
         _ => return Some(ExitCode::FAILURE),
     };
@@ -77,6 +81,15 @@ fn compile(dir: &Path, seed: u64) -> io::Result<()> {
     }
 }
 
+fn storms(programs: usize, interval_ns: u64) -> io::Result<()> {
+    sys::set_name(c"wl-storms");
+    let storms = Storms {
+        programs,
+        interval_ns,
+    };
+    forks::storms(Run::starting_in(0, u64::MAX), storms, |_| ()).map_err(io::Error::other)
+}
+
 /// Starts a child that cannot outlive the calling thread.
 pub fn start(role: Role<'_>) -> Result<Running, String> {
     let own = std::env::current_exe().map_err(|error| {
@@ -96,6 +109,10 @@ pub fn start(role: Role<'_>) -> Result<Running, String> {
             .stdout(Stdio::piped()),
         Role::Compile(dir, seed) => command.arg("compile").arg(dir).arg(seed.to_string()),
         Role::Job(dir, number) => command.arg("job").arg(dir).arg(number.to_string()),
+        Role::Storms(storms) => command
+            .arg("storms")
+            .arg(storms.programs.to_string())
+            .arg(storms.interval_ns.to_string()),
         Role::Group(name, threads) => command
             .arg("group")
             .arg(name)

@@ -6,14 +6,14 @@ use std::thread;
 
 use super::load::Load;
 use super::{Figures, SETTLE_NS, Scene, figures_of};
-use crate::forks::{self, Storms};
+use crate::forks::Storms;
 use crate::probe::{self, Rhythm};
 use crate::run::{self, Run};
 use crate::stats::Samples;
 use crate::sys;
 
 /// Not a constant interval, which could fall into step with the kernel's tick.
-const RHYTHM: Rhythm = Rhythm {
+pub const RHYTHM: Rhythm = Rhythm {
     min_ns: 3_000_000,
     max_ns: 7_000_000,
     work_ns: 50_000,
@@ -93,21 +93,17 @@ pub fn contention(scene: &Scene) -> Result<Figures, String> {
 }
 
 fn in_storms(scene: &Scene, threads: usize, rhythm: Rhythm) -> Result<Figures, String> {
-    let storms = Storms {
+    let mut storms = Load::storms(Storms {
         programs: scene.cpus.len() * STORM_PER_CPU,
         interval_ns: STORM_INTERVAL_NS,
-    };
-    let run = scene.run_in(SETTLE_NS);
-    thread::scope(|scope| {
-        let storms = run::thread(scope, "wl-storms", || forks::storms(run, storms, |_| ()))?;
-        let figures = probes(threads, rhythm, run)?;
-        run::join(storms)??;
-        Ok(figures)
-    })
+    })?;
+    let figures = probes(threads, rhythm, scene.run_in(SETTLE_NS))?;
+    storms.still_runs()?;
+    Ok(figures)
 }
 
 /// Probes that begin now, whose wake-ups count from the start of the run on.
-fn probes(threads: usize, rhythm: Rhythm, run: Run) -> Result<Figures, String> {
+pub fn probes(threads: usize, rhythm: Rhythm, run: Run) -> Result<Figures, String> {
     let collected = Mutex::new(Samples::default());
     let all = &collected;
     thread::scope(|scope| {

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use crate::child::{self, Role, Running, ScratchDir};
+use crate::forks::Storms;
 
 /// Processes that compute.
 #[derive(Debug, Default)]
@@ -23,6 +24,33 @@ impl Load {
         }
         load.release()?;
         Ok(load)
+    }
+
+    /// One process of as many threads that compute.
+    pub fn crowd(threads: usize) -> Result<Load, String> {
+        let mut load = Load::default();
+        load.processes
+            .push(child::start(Role::Group("wl-crowd", threads))?);
+        load.release()?;
+        Ok(load)
+    }
+
+    /// A process that starts many programs at once, again and again. It is one of its own, because threads of a
+    /// process that forks wait for its memory, whoever schedules them.
+    pub fn storms(storms: Storms) -> Result<Load, String> {
+        Ok(Load {
+            processes: vec![child::start(Role::Storms(storms))?],
+            scratch: None,
+        })
+    }
+
+    /// Fails if any of them has ended, so that nothing is measured beside less than was asked for.
+    pub fn still_runs(&mut self) -> Result<(), String> {
+        let mut each = self.processes.iter_mut();
+        if each.all(|process| matches!(process.0.try_wait(), Ok(None))) {
+            return Ok(());
+        }
+        Err("what kept the machine busy has ended".to_owned())
     }
 
     /// Besides them, processes that compute, and write and read files.
