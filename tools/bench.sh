@@ -23,6 +23,8 @@ bench_parallel_seconds=4
 bench_parallel_rows=build,wakeup,burst,mixed,ipc,launch
 # What the regression gate measures: the rows that do not come out quite differently when an instruction moves.
 bench_gate_rows=wakeup,ipc,launch,pipe,starvation
+# How cost grows with CPUs. Everything else has one, where a path costs its instructions and nothing else.
+bench_growth_cpus=2,4,8,16,32,64
 
 # Schedulers that need no building.
 bench_own=(eevdf adaptive bpf)
@@ -57,11 +59,11 @@ bench_options() {
       --rounds) bench_asked_rounds=$(bench_number "$1" "$2" 100) ;;
       --short) bench_asked_rounds=1 ;;
       --trace) bench_words+=(--trace) ;;
-      --parallel | --gate) bench_judge=${1#--} ;;
+      --parallel | --gate | --growth) bench_judge=${1#--} ;;
       *) die "bench knows no option '$1'" ;;
     esac
     case $1 in
-      --short | --trace | --parallel | --gate) shift ;;
+      --short | --trace | --parallel | --gate | --growth) shift ;;
       *) shift 2 ;;
     esac
   done
@@ -111,10 +113,14 @@ command_bench() {
   dir=$top/build/bench/${PANDEMONIUM_BUILD:-unversioned}
   # What two kernels say is not comparable.
   [[ $bench_kernel == newest ]] || dir+=-$(basename "$bench_kernel")
+  # Machines of its own, which the table of the whole set does not have.
+  [[ $bench_judge != growth ]] || dir+=-growth
   mkdir -p "$dir/logs"
   if [[ $bench_judge == parallel ]]; then
     bench_parallel "$dir" "$bench_schedulers" "${bench_asked_rounds:-$bench_parallel_rounds}" \
       --seconds "${bench_asked_seconds:-$bench_parallel_seconds}" "${bench_words[@]}"
+  elif [[ $bench_judge == growth ]]; then
+    bench_growth "$dir" --rounds "${bench_asked_rounds:-1}" --seconds "${bench_asked_seconds:-$bench_seconds}"
   else
     bench_virtual "$dir" "$bench_cpus" "$bench_schedulers" --rounds "${bench_asked_rounds:-$bench_rounds}" \
       --seconds "${bench_asked_seconds:-$bench_seconds}" "${bench_words[@]}"
@@ -141,6 +147,14 @@ bench_virtual() {
         note "$scheduler at $cpus CPUs did not finish: ${dir#"$top"/}/logs/virtual-$cpus-$scheduler.log says why"
     done
   done
+}
+
+# bench_growth DIR WORD...: what a wake-up costs as tasks, known programs and CPUs grow in number.
+bench_growth() {
+  local dir=$1
+  shift
+  bench_virtual "$dir" 1 "$bench_schedulers" --rows runnable,names,pipe "$@"
+  bench_virtual "$dir" "$bench_growth_cpus" "$bench_schedulers" --rows pipe "$@"
 }
 
 # bench_parallel DIR SCHEDULERS ROUNDS WORD...: the second judge: true parallelism, rounds of all schedulers in turn.

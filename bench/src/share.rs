@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::RwLock;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
@@ -175,8 +176,12 @@ pub fn serve(name: &str, threads: usize) -> io::Result<()> {
     sys::set_name(&name);
     io::stdin().read_exact(&mut [0])?;
     let never = AtomicBool::new(false);
+    // Whoever starts thousands of them must not have to compete with those that run already.
+    let gate = RwLock::new(());
+    let closed = gate.write();
     let spin = || {
         sys::set_name(&name);
+        drop(gate.read());
         burn_until(&never);
     };
     thread::scope(|scope| {
@@ -186,6 +191,7 @@ pub fn serve(name: &str, threads: usize) -> io::Result<()> {
                 std::process::exit(1);
             }
         }
+        drop(closed);
         spin();
     });
     Ok(())

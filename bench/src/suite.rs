@@ -4,6 +4,7 @@
 pub mod build;
 mod desktop;
 mod fairness;
+pub mod growth;
 mod latency;
 mod load;
 mod queues;
@@ -161,6 +162,20 @@ pub const PARALLEL_WORKLOADS: [Workload; 1] = [Workload {
         build::build,
     )
 }];
+
+/// How cost grows: long, and chosen by name only.
+pub const GROWTH_WORKLOADS: [Workload; 2] = [
+    workload(
+        "runnable",
+        "timer wake-ups beside 10 to 10,000 tasks that compute",
+        growth::runnable,
+    ),
+    workload(
+        "names",
+        "pipe round trips after 0 to 512 programs were seen",
+        growth::names,
+    ),
+];
 
 /// The workload that stands for the service itself: its figures come from whoever started it.
 pub const SERVICE: &str = "service";
@@ -325,9 +340,12 @@ pub const ROWS: [Row; 22] = [
     row("attach", SERVICE, "attach_ms", Goal::AtMost(300.0)),
 ];
 
-/// Every workload, those that need true parallelism last.
+/// Every workload, those of the whole set first.
 pub fn all() -> impl Iterator<Item = &'static Workload> {
-    WORKLOADS.iter().chain(&PARALLEL_WORKLOADS)
+    WORKLOADS
+        .iter()
+        .chain(&PARALLEL_WORKLOADS)
+        .chain(&GROWTH_WORKLOADS)
 }
 
 /// Those of these names, in the order of the set; the whole virtual-time set without names.

@@ -68,8 +68,11 @@ fn report(files: &[PathBuf], dir: Option<&Path>) -> Result<(), String> {
     write("report.md", &table::markdown(&results))?;
     for time in ["virtual", "real"] {
         if results.places().iter().any(|place| place.0 == time) {
-            write(&format!("{time}.svg"), &plot::svg(&results, time))?;
+            write(&format!("{time}.svg"), &plot::bars(&results, time))?;
         }
+    }
+    if let Some(curves) = plot::curves(&results) {
+        write("growth.svg", &curves)?;
     }
     Ok(())
 }

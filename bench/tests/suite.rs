@@ -25,7 +25,9 @@ fn run(args: &[&str]) -> Output {
 
 #[test]
 fn every_workload_gives_the_figures_of_its_rows() {
-    let names: Vec<&str> = suite::all().map(|workload| workload.name).collect();
+    // How cost grows has no rows, and thousands of tasks belong into a machine of their own.
+    let all = suite::WORKLOADS.iter().chain(&suite::PARALLEL_WORKLOADS);
+    let names: Vec<&str> = all.map(|workload| workload.name).collect();
     let args = [
         "suite",
         "--seconds",
