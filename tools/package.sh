@@ -4,10 +4,13 @@
 # The workload is static, so that it runs in a bare VM and on any distribution.
 static_target=x86_64-unknown-linux-gnu
 
+# build_programs [applet]: what runs in virtual machines; they have no desktop. With the window what both depend on
+# has other features, so whoever builds its package as well builds everything in one way.
 build_programs() {
+  local besides=(--exclude pandemonium-applet)
+  [[ ${1-} != applet ]] || besides=()
   cd "$top"
-  # Virtual machines have no desktop.
-  cargo build --release --workspace --exclude pandemonium-applet --bins
+  cargo build --release --workspace "${besides[@]}" --bins
   RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --target "$static_target" --bin pandemonium-workload
 }
 

@@ -37,12 +37,13 @@ vm_tests() {
   done
   ((${#bare[@]} + ${#system[@]})) || die "no test is called $*"
 
-  step "build programs" build_programs
   if (($# == 0)); then
+    step "build programs" build_programs applet
     step "build packages" package applet
     step "what the packages install" package_tests
-  elif ((${#system[@]})); then
-    step "build package" package
+  else
+    step "build programs" build_programs
+    ((${#system[@]} == 0)) || step "build package" package
   fi
   # First those that take both cores, so that the others fill them without a gap.
   for file in "${bare[@]}"; do
