@@ -23,7 +23,7 @@ pub use proxies::{
 pub use snapshot::{SNAPSHOT_UNITS, Snapshot};
 pub use telemetry::telemetry_line;
 pub use types::{
-    HoldRow, LastExit, ModeOptions, ProfileDetails, ProfileFilter, ProfileRow, escape,
+    HoldRow, LastExit, ModeOptions, ProfileDetails, ProfileFilter, ProfileRow, escape, printable,
 };
 
 /// The well-known name of the daemon on the system bus.

@@ -264,6 +264,21 @@ pub fn escape(bytes: &[u8], limit: usize) -> String {
     text
 }
 
+/// Text that the daemon made, which has escaped what others chose in it, safe for a terminal whoever sent it: what is
+/// printable stays, backslashes too, so that nothing is escaped twice; at most `limit` characters are kept.
+pub fn printable(text: &str, limit: usize) -> String {
+    let mut safe = String::with_capacity(text.len().min(limit));
+    for c in text.chars().take(limit) {
+        match c {
+            '\\' | '\'' | '"' => safe.push(c),
+            '\0'..='\x1f' | '\x7f' => safe.push_str(&format!("\\x{:02x}", u32::from(c))),
+            // Printable characters stand for themselves here.
+            c => safe.extend(c.escape_debug()),
+        }
+    }
+    safe
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,6 +294,22 @@ mod tests {
     fn escape_is_printable_and_bounded() {
         assert_eq!(escape(b"a\x1b[2J\\\xff", 16), "a\\x1b[2J\\\\\\xff");
         assert_eq!(escape(&[b'x'; 100], 4), "xxxx");
+    }
+
+    #[test]
+    fn what_was_escaped_is_printable_as_it_is_and_the_rest_is_made_so() {
+        for text in [
+            "it's \"Z\u{fc}rich\" \u{65e5}\u{672c}",
+            &escape(b"a\x1b[2J\\\xff", 16),
+        ] {
+            assert_eq!(printable(text, 99), text);
+        }
+        assert_eq!(printable("a\x1b[2J\n\x7f", 99), "a\\x1b[2J\\x0a\\x7f");
+        assert_eq!(
+            printable("\u{85}\u{202e}\u{200b}", 99),
+            "\\u{85}\\u{202e}\\u{200b}"
+        );
+        assert_eq!(printable("\u{fc}\u{fc}\u{fc}", 2), "\u{fc}\u{fc}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use pandemonium_api::choice;
 use crate::arguments::CompositorAction;
 use crate::connection::{Daemon, answer, block_on, explain};
 use crate::error::Error;
-use crate::text::{escape, print_json};
+use crate::text::{print_json, printable};
 
 /// Lists the names, or has the daemon change them. A change prints nothing: it is done or an error.
 pub fn run(action: &CompositorAction, out: &mut dyn Write) -> Result<(), Error> {
@@ -42,7 +42,7 @@ fn list(names: &[String], json: bool, out: &mut dyn Write) -> Result<(), Error> 
         return print_json(&names, out);
     }
     for name in names {
-        writeln!(out, "{}", escape(name))?;
+        writeln!(out, "{}", printable(name))?;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use zbus::names::BusName;
 use zbus::{Connection, fdo};
 
 use crate::error::Error;
+use crate::text::printable;
 
 /// How long anything but a password dialog may take. The daemon answers reads from memory.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -114,7 +115,8 @@ pub fn explain(error: zbus::Error) -> Error {
                 .to_owned(),
         );
     }
-    let sentence = api::explain(&error);
+    // The bus library repeats what it was asked for as it came.
+    let sentence = printable(&api::explain(&error));
     match BusError::of(&error) {
         Some(BusError::AccessDenied) => Error::Denied(format!("not permitted: {sentence}")),
         Some(BusError::InteractiveAuthorizationRequired) => Error::Denied(
@@ -151,5 +153,17 @@ fn is_unknown(error: &zbus::Error) -> bool {
                 | fdo::Error::UnknownInterface(_)
         ),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_the_bus_repeats_reaches_no_terminal() {
+        let name = "Unknown property 'a\x1b[2J'".to_owned();
+        let error = zbus::Error::FDO(Box::new(fdo::Error::InvalidArgs(name)));
+        assert_eq!(explain(error).to_string(), r"Unknown property 'a\x1b[2J'");
     }
 }

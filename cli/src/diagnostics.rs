@@ -17,7 +17,7 @@ pub fn run(file: Option<&Path>, out: &mut dyn Write) -> Result<(), Error> {
         return print(out);
     };
     let unwritable = |error: io::Error| {
-        let path = crate::text::escape(&path.to_string_lossy());
+        let path = crate::text::printable(&path.to_string_lossy());
         Error::Failed(format!("{path} cannot be written: {error}"))
     };
     let file = File::create(path).map_err(unwritable)?;

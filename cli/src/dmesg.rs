@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::OFlags;
 
 use crate::error::Error;
-use crate::text::escape;
+use crate::text::printable;
 
 const KMSG: &str = "/dev/kmsg";
 /// What makes a record ours, in lower case.
@@ -92,7 +92,7 @@ fn relevant(record: &str) -> Option<String> {
         Some(us) => format!("[{:5}.{:06}]", us / 1_000_000, us % 1_000_000),
         None => "[    ?       ]".to_owned(),
     };
-    Some(format!("{at} {}", escape(message)))
+    Some(format!("{at} {}", printable(message)))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::arguments::DomainAction;
 use crate::connection::{Daemon, answer, block_on, explain};
 use crate::error::Error;
-use crate::text::{escape, print_json};
+use crate::text::{print_json, printable};
 
 /// Most CPUs a mask can speak of.
 const MAX_CPUS: usize = 1024;
@@ -33,7 +33,7 @@ impl Domain {
 
     /// In one phrase.
     pub fn words(&self) -> String {
-        let asked = escape(&self.asked);
+        let asked = printable(&self.asked);
         if self.mask.is_empty() {
             return match asked.as_str() {
                 "all" => asked,
@@ -41,7 +41,7 @@ impl Domain {
             };
         }
         match cpus(&self.mask).as_deref() {
-            None => format!("{asked}: {}", escape(&self.mask)),
+            None => format!("{asked}: {}", printable(&self.mask)),
             Some([one]) => format!("{asked}: CPU {one}"),
             Some(many) => format!("{asked}: CPUs {}", ranges(many)),
         }

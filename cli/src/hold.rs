@@ -54,7 +54,7 @@ pub fn run(arguments: &HoldArguments) -> Result<u8, Error> {
                 let command = arguments.command[0].to_string_lossy();
                 say(&format!(
                     "{} cannot be run: {error}",
-                    crate::text::escape(&command)
+                    crate::text::printable(&command)
                 ));
                 let is_missing = error.kind() == io::ErrorKind::NotFound;
                 Ok(if is_missing { NOT_FOUND } else { NOT_RUNNABLE })

@@ -180,7 +180,7 @@ fn value_sentence(error: &clap::Error) -> Option<String> {
     let argument = argument
         .split_once(" <")
         .map_or(argument.as_str(), |(name, _)| name);
-    let value = text::escape(value);
+    let value = text::printable(value);
     Some(format!(
         "\"{value}\" is not a valid {argument}; it is one of {}",
         valid.join(", ")

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::connection::{Daemon, answer, block_on};
 use crate::error::Error;
-use crate::text::{Style, escape, pad, print_json};
+use crate::text::{Style, pad, print_json, printable};
 
 /// The tiers in the order of a triple.
 const TIERS: [&str; 3] = ["batch", "interactive", "lat_critical"];
@@ -90,13 +90,13 @@ fn words(m: &Snapshot) -> [(&'static str, &str); 4] {
 }
 
 fn print(m: &Snapshot, style: Style, out: &mut dyn Write) -> std::io::Result<()> {
-    let unit = |key: &str| escape(m.units.get(key).map_or("", String::as_str));
+    let unit = |key: &str| printable(m.units.get(key).map_or("", String::as_str));
     let mut line = |name: &str, value: &str, unit: &str| {
-        let text = format!("{}  {value:>20}  {unit}", pad(&escape(name), 32));
+        let text = format!("{}  {value:>20}  {unit}", pad(&printable(name), 32));
         writeln!(out, "{}", text.trim_end())
     };
     for (key, word) in words(m).iter().filter(|(_, word)| !word.is_empty()) {
-        line(key, &escape(word), "")?;
+        line(key, &printable(word), "")?;
     }
     for (key, reading) in gauges(m) {
         match reading {
@@ -208,7 +208,7 @@ fn prometheus(m: &Snapshot, out: &mut dyn Write) -> std::io::Result<()> {
 
 /// A value between quotation marks.
 fn label(text: &str) -> String {
-    escape(text).replace('"', "\\\"")
+    printable(text).replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 /// What may stand in a name: a newer daemon may count what this version does not know.
@@ -274,6 +274,11 @@ mod tests {
         types.sort_unstable();
         types.dedup();
         assert_eq!(types.len(), all, "each name is declared once");
+    }
+
+    #[test]
+    fn no_value_ends_its_quotation_marks() {
+        assert_eq!(label("a\"b\\\n"), r#"a\"b\\\\x0a"#);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::arguments::ModeArguments;
 use crate::confirm;
 use crate::connection::{Daemon, answer, block_on, explain};
 use crate::error::{Error, exit};
-use crate::text::{escape, print_json};
+use crate::text::{print_json, printable};
 
 /// Switches, if asked to, and prints the mode that is in effect afterwards. The exit status.
 pub fn run(arguments: &ModeArguments, out: &mut dyn Write) -> Result<u8, Error> {
@@ -30,7 +30,7 @@ pub fn run(arguments: &ModeArguments, out: &mut dyn Write) -> Result<u8, Error> 
     if arguments.json {
         print_json(&json!({ "mode": mode }), out)?;
     } else {
-        writeln!(out, "{}", escape(&mode))?;
+        writeln!(out, "{}", printable(&mode))?;
     }
     out.flush()?;
     Ok(exit::OK)

@@ -10,7 +10,7 @@ use crate::arguments::PowerAction;
 use crate::connection::{Daemon, answer, block_on, explain};
 use crate::domain::Domain;
 use crate::error::Error;
-use crate::text::{escape, print_json};
+use crate::text::{print_json, printable};
 
 /// The domain that takes an entry out of the map.
 const NONE: &str = "none";
@@ -44,11 +44,12 @@ impl Power {
     }
 
     fn print(&self, out: &mut dyn Write) -> std::io::Result<()> {
-        let words = |text| known(text).map_or_else(|| "unknown".to_owned(), escape);
+        let words = |text| known(text).map_or_else(|| "unknown".to_owned(), printable);
         writeln!(out, "source   {}", words(&self.source))?;
         writeln!(out, "profile  {}", words(&self.profile))?;
         let entries = self.map.iter();
-        let entries = entries.map(|(key, domain)| format!("{}={}", escape(key), escape(domain)));
+        let entries =
+            entries.map(|(key, domain)| format!("{}={}", printable(key), printable(domain)));
         let entries: Vec<_> = entries.collect();
         let map = match entries.is_empty() {
             true => "empty: nothing is followed".to_owned(),

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::arguments::{ListArguments, ProfilesAction, Sort};
 use crate::connection::{Daemon, answer, block_on};
 use crate::error::Error;
-use crate::text::{Style, latency, pad, plural, print_json};
+use crate::text::{Style, latency, pad, plural, print_json, printable};
 
 /// Does what was asked for.
 pub fn run(action: &ProfilesAction, style: Style, out: &mut dyn Write) -> Result<(), Error> {
@@ -125,7 +125,7 @@ fn print(
         writeln!(
             out,
             "{}  {}  {:>9}%  {:>8}  {:>11}",
-            pad(&row.name, width),
+            pad(&printable(&row.name), width),
             pad(tier_words(&row.tier), 16),
             row.confidence_permille / 10,
             row.observations,

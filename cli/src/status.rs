@@ -11,7 +11,7 @@ use crate::connection::{Daemon, answer, block_on};
 use crate::domain::Domain;
 use crate::error::Error;
 use crate::idle_selector::word;
-use crate::text::{Style, escape, grouped, latency, pad, plural, print_json};
+use crate::text::{Style, grouped, latency, pad, plural, print_json, printable};
 
 /// Columns for the names of the lines.
 const WIDTH: usize = 20;
@@ -135,8 +135,8 @@ impl Status {
     pub fn kernel(&self) -> String {
         match (self.kernel_state.as_str(), self.kernel_ops.as_str()) {
             ("", _) => "unknown".to_owned(),
-            (state, "") => format!("sched_ext {}", escape(state)),
-            (state, ops) => format!("sched_ext {}, {} loaded", escape(state), escape(ops)),
+            (state, "") => format!("sched_ext {}", printable(state)),
+            (state, ops) => format!("sched_ext {}, {} loaded", printable(state), printable(ops)),
         }
     }
 }
@@ -178,7 +178,7 @@ fn print(
             out,
             "{}{}",
             pad("warning", WIDTH),
-            style.warn(&escape(warning))
+            style.warn(&printable(warning))
         )?;
     }
     Ok(())
@@ -188,12 +188,12 @@ fn print(
 fn rows(s: &Status, m: &Snapshot, now: u64, style: Style) -> Vec<(&'static str, String)> {
     let mut rows = vec![("state", state_words(s, style))];
     let mode = if s.requested_mode == s.mode || s.requested_mode.is_empty() {
-        escape(&s.mode)
+        printable(&s.mode)
     } else {
         format!(
             "{} ({} was asked for)",
-            escape(&s.mode),
-            escape(&s.requested_mode)
+            printable(&s.mode),
+            printable(&s.requested_mode)
         )
     };
     rows.push(("mode", mode));
@@ -229,8 +229,8 @@ fn rows(s: &Status, m: &Snapshot, now: u64, style: Style) -> Vec<(&'static str, 
 
 fn wanted_rows(wanted: &Wanted, now: u64) -> Vec<(&'static str, String)> {
     let mut rows = vec![
-        ("decided by", escape(&wanted.mode_reason)),
-        ("next start", escape(&wanted.boot_mode)),
+        ("decided by", printable(&wanted.mode_reason)),
+        ("next start", printable(&wanted.boot_mode)),
     ];
     if wanted.confirm_usec > now {
         let wait = ago((wanted.confirm_usec - now) / 1_000_000);
@@ -241,11 +241,11 @@ fn wanted_rows(wanted: &Wanted, now: u64) -> Vec<(&'static str, String)> {
     }
     // The newest is the one in effect, so it comes first.
     rows.extend(wanted.holds.iter().rev().map(|hold| {
-        let (mode, application) = (escape(&hold.mode), escape(&hold.application));
+        let (mode, application) = (printable(&hold.mode), printable(&hold.application));
         let reason = if hold.reason.is_empty() {
             String::new()
         } else {
-            format!(": {}", escape(&hold.reason))
+            format!(": {}", printable(&hold.reason))
         };
         (
             "hold",
@@ -267,7 +267,7 @@ fn choice_rows(choices: &Choices) -> [(&'static str, String); 3] {
 }
 
 fn state_words(s: &Status, style: Style) -> String {
-    let state = escape(&s.state);
+    let state = printable(&s.state);
     let coloured = match s.state.as_str() {
         state::RUNNING => style.good(&state),
         state::STOPPED | state::STARTING => style.warn(&state),
@@ -276,7 +276,7 @@ fn state_words(s: &Status, style: Style) -> String {
     if s.state_reason.is_empty() {
         coloured
     } else {
-        format!("{coloured}: {}", escape(&s.state_reason))
+        format!("{coloured}: {}", printable(&s.state_reason))
     }
 }
 
@@ -331,7 +331,7 @@ pub fn regime_words(m: &Snapshot) -> String {
     let mut words = if m.regime.is_empty() {
         "unknown".to_owned()
     } else {
-        escape(&m.regime)
+        printable(&m.regime)
     };
     if m.burst {
         words.push_str(", fork storm");
@@ -347,14 +347,14 @@ pub fn exit_words(exit: &LastExit, now_usec: u64) -> String {
     let mut words = format!(
         "{} ago, {}",
         ago(now_usec.saturating_sub(exit.usec) / 1_000_000),
-        escape(&exit.kind)
+        printable(&exit.kind)
     );
     if exit.code != 0 {
         words.push_str(&format!(" (code {})", exit.code));
     }
     for part in [&exit.reason, &exit.message] {
         if !part.is_empty() {
-            words.push_str(&format!(": {}", escape(part)));
+            words.push_str(&format!(": {}", printable(part)));
         }
     }
     words
@@ -443,6 +443,31 @@ pub mod tests {
         status.state = "stopped".into();
         let text = text(&status, &snapshot, 0);
         assert!(text.contains(chosen), "they hold all the same: {text}");
+    }
+
+    #[test]
+    fn what_the_daemon_escaped_is_not_escaped_again_and_what_it_did_not_is() {
+        let hold = HoldRow {
+            mode: "bpf".into(),
+            application: "game".into(),
+            reason: r"spo\x1bof".into(),
+            uid: 7,
+            usec: 9,
+        };
+        let (mut status, snapshot) = running();
+        status.wanted = Some(Wanted {
+            boot_mode: "bpf".into(),
+            mode_reason: "hold of game\x1b[2J".into(),
+            confirm_usec: 0,
+            holds: vec![hold],
+        });
+        let text = text(&status, &snapshot, 0);
+        for line in [
+            r"decided by          hold of game\x1b[2J",
+            r"hold                bpf by game, user 7: spo\x1bof",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{text}");
+        }
     }
 
     #[test]

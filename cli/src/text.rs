@@ -69,9 +69,10 @@ pub fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(missing))
 }
 
-/// Text that somebody else chose, safe to print and of bounded length.
-pub fn escape(text: &str) -> String {
-    pandemonium_api::escape(text.as_bytes(), 1024)
+/// Text from somewhere else, safe to print and of bounded length. The daemon has escaped what others chose, so that
+/// is shown as it came.
+pub fn printable(text: &str) -> String {
+    pandemonium_api::printable(text, 4096)
 }
 
 /// A value as JSON, laid out for people who look at it.

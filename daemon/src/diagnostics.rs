@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use pandemonium_api::{API_LEVEL, LastExit, escape};
+use pandemonium_api::{API_LEVEL, LastExit, escape, printable};
 
 use crate::status::Status;
 
@@ -35,7 +35,7 @@ fn write(out: &mut String, s: &Status, release: &str, now_usec: u64) -> std::fmt
 
     writeln!(out, "\n[state]")?;
     writeln!(out, "state: {}", s.state.name())?;
-    writeln!(out, "state_reason: {}", escape(s.reason.as_bytes(), 1024))?;
+    writeln!(out, "state_reason: {}", printable(&s.reason, 1024))?;
     writeln!(out, "mode: {} ({})", s.mode().name(), s.mode_reason())?;
     writeln!(out, "requested_mode: {}", s.requested.name())?;
     writeln!(out, "boot_mode: {}", s.boot_mode.name())?;
@@ -97,7 +97,7 @@ fn write(out: &mut String, s: &Status, release: &str, now_usec: u64) -> std::fmt
 
     writeln!(out, "\n[warnings]")?;
     for warning in &s.warnings {
-        writeln!(out, "{}", escape(warning.as_bytes(), 1024))?;
+        writeln!(out, "{}", printable(warning, 1024))?;
     }
     Ok(())
 }
@@ -130,6 +130,7 @@ mod tests {
             ..LastExit::default()
         };
         let mut status = Status {
+            reason: "ended: \\x1b[2J".into(),
             warnings: vec!["one\nline".into()],
             exits: vec![exit.clone(), LastExit { usec: 6, ..exit }],
             ..Status::default()
@@ -140,6 +141,7 @@ mod tests {
             "time_usec: 7",
             "kernel_release: 6.12.1",
             "state: stopped",
+            "state_reason: ended: \\x1b[2J",
             "exit: 5, error_stall, code 0: a task waited",
             "exit: 6, error_stall, code 0: a task waited",
             "dispatches: 42",

@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 use super::selector::{stopped, uncached};
 use crate::connection::{Daemon, answer, explain};
 use crate::error::Error;
-use crate::text::escape;
+use crate::text::printable;
 
 /// The mode of the daemon.
 pub struct Modes<'a> {
@@ -70,7 +70,7 @@ impl<'a> Modes<'a> {
         }
         Err(Error::Failed(format!(
             "the mode became {} while {mode} was measured; `pandemonium status` may know why",
-            escape(&now)
+            printable(&now)
         )))
     }
 
@@ -88,7 +88,7 @@ impl<'a> Modes<'a> {
             Err(Error::NoDaemon) => return Err(Error::NoDaemon),
             Err(error) => error.to_string(),
         };
-        let before = escape(&before);
+        let before = printable(&before);
         Err(Error::Failed(format!(
             "the mode is not put back ({reason}); do it with `pandemonium mode {before}`"
         )))

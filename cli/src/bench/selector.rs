@@ -10,7 +10,7 @@ use zbus::proxy::CacheProperties;
 use crate::connection::{Daemon, answer, explain};
 use crate::error::Error;
 use crate::idle_selector::word;
-use crate::text::escape;
+use crate::text::printable;
 
 /// How often to look whether somebody pressed Ctrl-C while a password dialog is open.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -112,7 +112,7 @@ async fn require_running(scheduler: &Scheduler1Proxy<'_>) -> Result<(), Error> {
     Err(Error::Failed(format!(
         "there is nothing to compare because the scheduler is not loaded (it is {}); load it with \
          `pandemonium mode adaptive`, or measure what runs now with --no-compare",
-        escape(&now)
+        printable(&now)
     )))
 }
 

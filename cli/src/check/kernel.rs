@@ -9,7 +9,7 @@ use pandemonium_api::NEEDED_KFUNCS;
 
 use super::root::{Look, Root};
 use super::{Finding, Verdict};
-use crate::text::escape;
+use crate::text::printable;
 
 /// sched_ext came with this version.
 const OLDEST: (u32, u32) = (6, 12);
@@ -46,13 +46,13 @@ fn version(release: &Look<String>) -> Finding {
         Look::Unreadable(why) => return Finding::new(NAME, Verdict::Unknown, why, ""),
     };
     match major_minor(release) {
-        Some(version) if version >= OLDEST => Finding::ok(NAME, escape(release)),
+        Some(version) if version >= OLDEST => Finding::ok(NAME, printable(release)),
         Some(_) => Finding::new(
             NAME,
             Verdict::Problem,
             format!(
                 "{} is older than {}.{}",
-                escape(release),
+                printable(release),
                 OLDEST.0,
                 OLDEST.1
             ),
@@ -106,7 +106,7 @@ fn option_finding(option: &'static str, path: &str, config: &str) -> Finding {
         Some(value) => Finding::new(
             option,
             Verdict::Problem,
-            format!("{} in {path}", escape(value)),
+            format!("{} in {path}", printable(value)),
             "start a kernel built with it",
         ),
         None => Finding::new(
@@ -208,7 +208,7 @@ fn isolation(root: &Root) -> Option<Finding> {
         Finding::new(
             "isolated CPUs",
             Verdict::Problem,
-            format!("isolcpus= takes CPU {} out of scheduling", escape(&cpus)),
+            format!("isolcpus= takes CPU {} out of scheduling", printable(&cpus)),
             "start the kernel without isolcpus=",
         )
     })
@@ -222,12 +222,12 @@ fn scheduler(root: &Root) -> Finding {
         Look::Found(_) | Look::Absent => return without_ops(root),
     };
     if ops.starts_with("pandemonium") {
-        return Finding::ok(NAME, format!("{} is loaded", escape(&ops)));
+        return Finding::ok(NAME, format!("{} is loaded", printable(&ops)));
     }
     Finding::new(
         NAME,
         Verdict::Problem,
-        format!("another sched_ext scheduler is loaded: {}", escape(&ops)),
+        format!("another sched_ext scheduler is loaded: {}", printable(&ops)),
         "stop the service that started it; the kernel takes one at a time",
     )
 }
@@ -242,7 +242,7 @@ fn without_ops(root: &Root) -> Finding {
     ) {
         (Look::Found(state), _) if state != "disabled" => unknown(format!(
             "sched_ext is {} and names no scheduler",
-            escape(&state)
+            printable(&state)
         )),
         (Look::Unreadable(why), _) | (Look::Absent, Look::Unreadable(why)) => unknown(why),
         _ => Finding::ok(NAME, "the kernel's own"),

@@ -2,7 +2,7 @@
 
 use super::root::{Look, Root};
 use super::{Finding, Verdict};
-use crate::text::escape;
+use crate::text::printable;
 
 /// A program that may get in the way, by the name the kernel shows (15 bytes at most).
 struct Neighbour {
@@ -103,7 +103,7 @@ fn process(comm: &str) -> Option<Finding> {
     };
     Some(note(
         Verdict::Note,
-        format!("{} is running", escape(comm)),
+        format!("{} is running", printable(comm)),
         todo,
     ))
 }

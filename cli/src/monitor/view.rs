@@ -13,7 +13,7 @@ use ratatui::widgets::{Paragraph, Sparkline};
 use super::glyphs::Glyphs;
 use super::history::Regime;
 use super::model::Model;
-use crate::text::{escape, latency, pad, plural};
+use crate::text::{latency, pad, plural, printable};
 use words::{counters, flowed, notices, profile_line, regime_tags};
 
 /// Tiers from the most to the least urgent: index into per-tier values, and their names in a wide and
@@ -101,10 +101,13 @@ impl Page<'_, '_> {
                     state::STOPPED | state::STARTING => Color::Yellow,
                     _ => Color::Red,
                 };
-                spans.push(Span::styled(escape(&s.state), self.glyphs.colour(colour)));
+                spans.push(Span::styled(
+                    printable(&s.state),
+                    self.glyphs.colour(colour),
+                ));
                 spans.push(Span::raw(format!(
                     "  mode {}  {}",
-                    escape(&s.mode),
+                    printable(&s.mode),
                     s.kernel()
                 )));
             }
@@ -245,7 +248,7 @@ impl Page<'_, '_> {
             ..self.rest
         };
         let keys = "q quit   a adaptive   b bpf   o off";
-        let text = match model.answer().map(escape) {
+        let text = match model.answer().map(printable) {
             // The answer matters more than the keys, which will be back.
             Some(answer) if keys.len() + answer.len() + 3 > area.width.into() => answer,
             Some(answer) => format!("{keys}   {answer}"),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{tier_words, to_json};
 use crate::connection::{Daemon, block_on, explain};
 use crate::error::Error;
-use crate::text::{escape, latency, pad, print_json};
+use crate::text::{latency, pad, print_json, printable};
 
 /// Shows the program of this name.
 pub fn run(name: &[u8], json: bool, out: &mut dyn Write) -> Result<(), Error> {
@@ -47,9 +47,9 @@ fn described(row: &ProfileRow, why: &ProfileDetails) -> Value {
 }
 
 fn lines(row: &ProfileRow, why: &ProfileDetails) -> Vec<(&'static str, String)> {
-    let tier = escape(tier_words(&row.tier));
+    let tier = printable(tier_words(&row.tier));
     let mut lines = vec![
-        ("program", row.name.clone()),
+        ("program", printable(&row.name)),
         ("tier", tier),
         ("why", reason(row, why)),
     ];

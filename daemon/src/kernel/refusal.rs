@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use libbpf_rs::{ErrorKind, PrintLevel};
+use pandemonium_api::escape;
 use thiserror::Error;
 
 use super::AttachError;
@@ -33,7 +34,7 @@ fn keep_complaint(_: PrintLevel, text: String) {
     complaint.has_verdict |= text.contains("BEGIN PROG LOAD LOG");
     if complaint.first.is_empty() {
         let first = text.lines().find(|line| !line.trim().is_empty());
-        complaint.first = first.unwrap_or_default().trim().to_owned();
+        complaint.first = escape(first.unwrap_or_default().trim().as_bytes(), 512);
     }
 }
 
@@ -104,7 +105,7 @@ pub(super) fn explained(error: anyhow::Error) -> AttachError {
 fn foreign_ops() -> Option<String> {
     let ops = fs::read_to_string(Path::new(SCHED_EXT).join("root/ops")).ok()?;
     let ops = ops.trim();
-    (!ops.is_empty()).then(|| ops.to_owned())
+    (!ops.is_empty()).then(|| escape(ops.as_bytes(), 128))
 }
 
 /// The CPUs that the kernel keeps out of its scheduling domains, if any.
@@ -112,4 +113,20 @@ fn isolated_cpus() -> Option<String> {
     let cpus = fs::read_to_string("/sys/devices/system/cpu/isolated").ok()?;
     let cpus = cpus.trim();
     (!cpus.is_empty()).then(|| cpus.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_library_says_is_capped_and_escaped() {
+        keep_complaint(
+            PrintLevel::Warn,
+            format!("\n evil\x1b[2J{} \nnext", "x".repeat(999)),
+        );
+        let first = complaint().first.clone();
+        assert!(first.starts_with(r"evil\x1b[2Jxxx"), "{first}");
+        assert_eq!(first.len(), 512 + r"\x1b".len() - 1);
+    }
 }

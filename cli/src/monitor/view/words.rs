@@ -5,7 +5,7 @@ use pandemonium_api::{ProfileRow, Snapshot, state};
 use crate::monitor::model::Model;
 use crate::profiles::tier_words;
 use crate::status::{exit_words, now_usec};
-use crate::text::{escape, grouped, latency, pad, plural};
+use crate::text::{grouped, latency, pad, plural, printable};
 
 /// How long an exit stays on the screen of a scheduler that is back.
 const EXIT_SHOWN_USEC: u64 = 10 * 60 * 1_000_000;
@@ -21,7 +21,7 @@ pub(super) fn notices(model: &Model) -> Vec<String> {
     let s = &now.status;
     let mut notices = Vec::new();
     if !s.state_reason.is_empty() {
-        notices.push(escape(&s.state_reason));
+        notices.push(printable(&s.state_reason));
     }
     let since_exit_usec = now_usec().saturating_sub(s.last_exit.usec);
     if s.last_exit.is_some() && (s.state != state::RUNNING || since_exit_usec < EXIT_SHOWN_USEC) {
@@ -36,13 +36,13 @@ pub(super) fn notices(model: &Model) -> Vec<String> {
     if now.snapshot.longrun {
         notices.push("batch work has been waiting for seconds".to_owned());
     }
-    notices.extend(s.warnings.iter().map(|warning| escape(warning)));
+    notices.extend(s.warnings.iter().map(|warning| printable(warning)));
     notices
 }
 
 /// The regime and what is unusual about it, in the words of the telemetry line.
 pub(super) fn regime_tags(m: &Snapshot) -> String {
-    let mut tags = escape(&m.regime);
+    let mut tags = printable(&m.regime);
     for (is_on, tag) in [(m.burst, " BURST"), (m.longrun, " LONGRUN")] {
         if is_on {
             tags.push_str(tag);
@@ -98,7 +98,7 @@ pub(super) fn flowed(phrases: &[String], width: u16) -> Vec<String> {
 pub(super) fn profile_line(row: &ProfileRow) -> String {
     format!(
         "{} {} {:>4}% of {:>6} seen, runs {}",
-        pad(&row.name, 16),
+        pad(&printable(&row.name), 16),
         pad(tier_words(&row.tier), 16),
         row.confidence_permille / 10,
         row.observations,
