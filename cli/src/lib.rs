@@ -27,6 +27,7 @@ mod profiles;
 mod running;
 mod status;
 mod text;
+mod transfer;
 
 use std::ffi::OsString;
 use std::io::{BufWriter, Write};

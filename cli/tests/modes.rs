@@ -220,6 +220,9 @@ fn the_report_is_printed_or_written() {
     );
     daemon.kept().refusal = Some((BusError::AccessDenied, "No."));
     assert_eq!(daemon.run("diagnostics").status.code(), Some(5));
+    let output = daemon.run(&format!("diagnostics -o {}", path.display()));
+    assert_eq!(output.status.code(), Some(5));
+    assert_eq!(std::fs::read(&path).expect("it stays"), b"a report\n");
 }
 
 #[test]

@@ -113,3 +113,26 @@ fn an_import_comes_from_a_file_or_from_standard_input() {
     let output = daemon.run("profiles import /nowhere");
     assert_eq!(output.status.code(), Some(1));
 }
+
+#[test]
+fn what_cannot_be_imported_is_named_with_what_can() {
+    let daemon = Pretended::start();
+    // Standard input is /dev/null here.
+    for (file, name) in [
+        ("/etc", "/etc"),
+        ("/dev/zero", "/dev/zero"),
+        ("/dev/null", "/dev/null"),
+        ("-", "standard input"),
+    ] {
+        let output = daemon.run(&format!("profiles import {file}"));
+        assert_eq!(output.status.code(), Some(1), "{file}");
+        assert_eq!(
+            stderr(&output),
+            format!(
+                "pandemonium: {name} is neither a regular file nor a pipe; give one with what \
+                 `pandemonium profiles export` wrote\n"
+            )
+        );
+    }
+    assert!(daemon.kept().requests.is_empty());
+}

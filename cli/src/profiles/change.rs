@@ -2,9 +2,7 @@
 //! them elsewhere. A change prints nothing unless it concerns more than one program.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufRead, IsTerminal, Read, Write};
-use std::os::fd::AsFd;
+use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
 
 use pandemonium_api::import;
@@ -13,9 +11,7 @@ use crate::arguments::Name;
 use crate::connection::{Daemon, block_on, explain};
 use crate::error::Error;
 use crate::text::plural;
-
-/// The file name that stands for standard input.
-const STDIN: &str = "-";
+use crate::transfer;
 
 /// Decides on a tier. A password dialog may come first, here and below, so nothing is hurried.
 pub fn pin(name: &Name, tier: &str) -> Result<(), Error> {
@@ -74,47 +70,14 @@ fn is_yes(answer: &str) -> bool {
 
 /// Writes all profiles to a file, or to standard output.
 pub fn export(file: Option<&Path>, out: &mut dyn Write) -> Result<(), Error> {
-    let text = fetch()?;
-    match file {
-        None => Ok(out.write_all(&text)?),
-        Some(path) => std::fs::write(path, &text).map_err(|error| {
-            Error::Failed(format!("{} cannot be written: {error}", path.display()))
-        }),
-    }
-}
-
-/// Through a pipe, so that a refusal leaves no file behind, and a terminal is as good as a file.
-fn fetch() -> Result<Vec<u8>, Error> {
-    let (mut reader, writer) = std::io::pipe()?;
-    let reading = std::thread::spawn(move || {
-        let mut text = Vec::new();
-        reader.read_to_end(&mut text).map(|_| text)
-    });
-    block_on(async {
-        let daemon = Daemon::connect().await?;
-        let exported = daemon.processes.export(writer.as_fd().into()).await;
-        exported.map_err(explain)
-    })?;
-    // The reader sees the end only when nobody can write any more.
-    drop(writer);
-    let text = reading.join();
-    let text = text.map_err(|_| Error::Failed("the export was lost".to_owned()))?;
-    Ok(text?)
+    let text = transfer::fetch(async |daemon, fd| daemon.processes.export(fd.into()).await)?;
+    transfer::put(file, &text, out)
 }
 
 /// Takes profiles over from a file or from standard input.
 pub fn import(file: &Path, is_replacing: bool, out: &mut dyn Write) -> Result<(), Error> {
     let options = HashMap::from([(import::REPLACE, is_replacing.into())]);
-    let opened;
-    let stdin = std::io::stdin();
-    let from = if file == Path::new(STDIN) {
-        stdin.as_fd()
-    } else {
-        opened = File::open(file).map_err(|error| {
-            Error::Failed(format!("{} cannot be read: {error}", file.display()))
-        })?;
-        opened.as_fd()
-    };
+    let from = transfer::open(file)?;
     let count = block_on(async {
         let daemon = Daemon::connect().await?;
         let imported = daemon.processes.import(from.into(), options).await;
