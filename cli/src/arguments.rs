@@ -201,7 +201,7 @@ pub enum Command {
     /// List what the scheduler learned about programs, or change it
     ///
     /// A name is the kernel's, as `ps -o comm` shows it: at most 15 bytes, where \xNN stands for a byte that
-    /// cannot be typed. Changes are kept when the machine restarts.
+    /// cannot be typed. It stands for itself alone: a * is written \x2a. Changes are kept when the machine restarts.
     #[command(after_long_help = examples::help("pandemonium-profiles"),
               args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
     Profiles {

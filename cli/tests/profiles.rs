@@ -38,6 +38,7 @@ fn changes_are_asked_for_and_print_nothing() {
     for line in [
         "profiles pin kwin lat_critical",
         "profiles pin \\x1b\\\\ batch",
+        "profiles pin gam\\x2a batch",
         "profiles unpin kwin",
         "profiles forget kwin",
     ] {
@@ -51,6 +52,7 @@ fn changes_are_asked_for_and_print_nothing() {
         [
             format!("pin {kwin} lat_critical"),
             "pin [27, 92] batch".to_owned(),
+            "pin [103, 97, 109, 42] batch".to_owned(),
             format!("unpin {kwin}"),
             format!("forget {kwin}"),
         ]

@@ -86,7 +86,13 @@ pub enum ProfilesAction {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name(pub Vec<u8>);
 
+/// A compositor's name may be a pattern, and this may not: whoever types a * most likely means one.
 fn name(text: &str) -> Result<Name, String> {
+    if text.contains('*') {
+        return Err(
+            "there are no patterns here; a * that is part of a name is written \\x2a".to_owned(),
+        );
+    }
     let bytes = pandemonium_api::unescape_name(text);
     bytes.map(Name).map_err(|what| format!("the name {what}"))
 }

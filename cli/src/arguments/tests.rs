@@ -113,6 +113,8 @@ fn out_of_range_and_contradicting_arguments_are_refused() {
         "pandemonium profiles --limit -1",
         "pandemonium profiles show sixteen-letters!",
         "pandemonium profiles pin a\\x00 batch",
+        "pandemonium profiles pin gam* interactive",
+        "pandemonium profiles forget *",
         "pandemonium bench idle -i 0",
         "pandemonium bench idle -i 10000001",
         "pandemonium bench idle -t 10001",
