@@ -114,9 +114,13 @@ pub fn grouped(count: u64) -> String {
     out
 }
 
-/// `1 profile`, `2 profiles`.
+/// `1 profile`, `2 profiles`, `2 launches`.
 pub fn plural(count: u64, one: &str) -> String {
-    let ending = if count == 1 { "" } else { "s" };
+    let ending = match count {
+        1 => "",
+        _ if one.ends_with("ch") => "es",
+        _ => "s",
+    };
     format!("{} {one}{ending}", grouped(count))
 }
 
@@ -146,6 +150,15 @@ mod tests {
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(251_000), "251 000");
         assert_eq!(grouped(1_234_567), "1 234 567");
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        let words = [(0, "profile"), (1, "launch"), (2, "launch"), (1_000, "day")];
+        assert_eq!(
+            words.map(|(count, one)| plural(count, one)),
+            ["0 profiles", "1 launch", "2 launches", "1 000 days"]
+        );
     }
 
     #[test]

@@ -88,13 +88,18 @@ impl ProfileStore {
     }
 }
 
+/// `1 profile`, `2 profiles`.
+pub fn counted(count: usize) -> String {
+    format!("{count} profile{}", if count == 1 { "" } else { "s" })
+}
+
 /// One sentence about a profile file: `Ok` if it is valid.
 pub fn check(path: &Path) -> Result<String, String> {
     match read(path) {
         Ok(profiles) => Ok(format!(
-            "{} is valid: {} profiles, {} of them confident.",
+            "{} is valid: {}, {} confident.",
             path.display(),
-            profiles.len(),
+            counted(profiles.len()),
             profiles.confident_count()
         )),
         Err(error) => Err(format!("{} {error}.", path.display())),

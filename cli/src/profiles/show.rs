@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{tier_words, to_json};
 use crate::connection::{Daemon, block_on, explain};
 use crate::error::Error;
-use crate::text::{latency, pad, print_json, printable};
+use crate::text::{latency, pad, plural, print_json, printable};
 
 /// Shows the program of this name.
 pub fn run(name: &[u8], json: bool, out: &mut dyn Write) -> Result<(), Error> {
@@ -63,9 +63,9 @@ fn lines(row: &ProfileRow, why: &ProfileDetails) -> Vec<(&'static str, String)> 
             (
                 "confidence",
                 format!(
-                    "{}% from {} observations{}",
+                    "{}% from {}{}",
                     row.confidence_permille / 10,
-                    row.observations,
+                    plural(row.observations.into(), "observation"),
                     if why.confident {
                         ""
                     } else {
@@ -83,7 +83,10 @@ fn lines(row: &ProfileRow, why: &ProfileDetails) -> Vec<(&'static str, String)> 
             ),
             (
                 "last seen",
-                format!("{} launches of any program ago", why.launches_since),
+                format!(
+                    "{} of any program ago",
+                    plural(why.launches_since, "launch")
+                ),
             ),
         ]);
     }
@@ -110,9 +113,9 @@ fn behaviour(row: &ProfileRow, why: &ProfileDetails) -> String {
         _ => String::new(),
     };
     format!(
-        "it wakes {} times and switches {} times in 100 ms and runs {}, which is a score of {}{limits}",
-        row.wakeup_freq,
-        why.csw_rate,
+        "it wakes {} and switches {} in 100 ms and runs {}, which is a score of {}{limits}",
+        plural(row.wakeup_freq.into(), "time"),
+        plural(why.csw_rate.into(), "time"),
         latency(row.avg_runtime_ns),
         why.score
     )
@@ -161,6 +164,27 @@ mod tests {
             new.ends_with("why: it was pinned; nothing was learned yet\n"),
             "{new}"
         );
+    }
+
+    #[test]
+    fn once_is_not_said_as_often() {
+        let once = ProfileRow {
+            wakeup_freq: 1,
+            ..row("new", "batch", 1)
+        };
+        let why = ProfileDetails {
+            csw_rate: 1,
+            launches_since: 1,
+            ..why()
+        };
+        let text = text(&once, &why);
+        for words in [
+            "wakes 1 time and switches 1 time in",
+            "from 1 observation\n",
+            "1 launch of any program ago",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
     }
 
     #[test]

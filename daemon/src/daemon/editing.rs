@@ -7,6 +7,7 @@ use pandemonium_api::{BusError, Refusal, escape};
 use pandemonium_policy::{Profile, Profiles, Tier};
 
 use super::Daemon;
+use crate::profile_store::counted;
 use crate::status::State;
 
 /// A name as the kernel keeps it.
@@ -38,8 +39,10 @@ impl fmt::Display for Edit {
             Edit::Unpin(comm) => write!(f, "{} is no longer pinned", name(comm)),
             Edit::Forget(comm) => write!(f, "{} is forgotten", name(comm)),
             Edit::ForgetAll => f.write_str("all that was learned about programs is forgotten"),
-            Edit::Import(profiles, true) => write!(f, "{} profiles replace all", profiles.len()),
-            Edit::Import(profiles, false) => write!(f, "{} profiles are added", profiles.len()),
+            Edit::Import(profiles, is_replacing) => {
+                let by_what = if *is_replacing { " instead of all" } else { "" };
+                write!(f, "{} imported{by_what}", counted(profiles.len()))
+            }
         }
     }
 }
@@ -79,5 +82,23 @@ impl Daemon {
                 Ok(count)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_journal_tells_one_from_many() {
+        let imported = |count, is_replacing| {
+            Edit::Import(
+                vec![Profile::of_pin(b"make\0\0\0\0\0\0\0\0\0\0\0\0", Tier::Batch, 0); count],
+                is_replacing,
+            )
+            .to_string()
+        };
+        assert_eq!(imported(1, false), "1 profile imported");
+        assert_eq!(imported(2, true), "2 profiles imported instead of all");
     }
 }

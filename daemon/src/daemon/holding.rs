@@ -89,7 +89,7 @@ impl Daemon {
             return Ok(());
         }
         Err(BusError::LimitsExceeded.because(format!(
-            "There are {own} holds of this user and {} in all; {MAX_PER_USER} and {MAX} is the limit.",
+            "There is no room for another hold: this user has {own} of {MAX_PER_USER}, and all have {} of {MAX}.",
             holds.len()
         )))
     }
