@@ -28,13 +28,13 @@ mod running;
 mod status;
 mod text;
 mod transfer;
+mod usage;
 
 use std::ffi::OsString;
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use arguments::{
     Arguments, Benchmark, Command, CompositorAction, DomainAction, PowerAction, ProfilesAction,
@@ -45,9 +45,10 @@ use text::Style;
 
 /// Runs the command line and returns the exit status of the process.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let parsed = match Arguments::try_parse_from(arguments) {
+    let words: Vec<_> = arguments.into_iter().collect();
+    let parsed = match Arguments::try_parse_from(&words) {
         Ok(parsed) => parsed,
-        Err(error) => return ExitCode::from(refuse(&error)),
+        Err(error) => return ExitCode::from(usage::refuse(&error, &words)),
     };
     let mut out = BufWriter::new(std::io::stdout());
     match run(parsed.command, &mut out) {
@@ -146,44 +147,4 @@ fn run(command: Command, out: &mut dyn Write) -> Result<u8, Error> {
     }
     out.flush()?;
     Ok(exit::OK)
-}
-
-/// Prints why the command line was not understood, or the help that was asked for.
-fn refuse(error: &clap::Error) -> u8 {
-    let printed = match value_sentence(error) {
-        Some(sentence) => writeln!(std::io::stderr(), "pandemonium: {sentence}"),
-        None => error.print(),
-    };
-    match printed {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => exit::OK,
-        _ => u8::try_from(error.exit_code()).unwrap_or(exit::USAGE),
-    }
-}
-
-/// One sentence for a value that is none of the possible ones, such as an unknown mode.
-fn value_sentence(error: &clap::Error) -> Option<String> {
-    if error.kind() != ErrorKind::InvalidValue {
-        return None;
-    }
-    let ContextValue::String(value) = error.get(ContextKind::InvalidValue)? else {
-        return None;
-    };
-    let ContextValue::String(argument) = error.get(ContextKind::InvalidArg)? else {
-        return None;
-    };
-    let ContextValue::Strings(valid) = error.get(ContextKind::ValidValue)? else {
-        return None;
-    };
-    if value.is_empty() || valid.is_empty() {
-        return None;
-    }
-    let argument = argument.trim_matches(['<', '>', '[', ']']).to_lowercase();
-    let argument = argument
-        .split_once(" <")
-        .map_or(argument.as_str(), |(name, _)| name);
-    let value = text::printable(value);
-    Some(format!(
-        "\"{value}\" is not a valid {argument}; it is one of {}",
-        valid.join(", ")
-    ))
 }

@@ -65,6 +65,60 @@ fn an_unknown_mode_is_one_sentence_that_lists_the_modes() {
 }
 
 #[test]
+fn a_command_line_that_is_not_understood_is_answered_with_one_sentence() {
+    for (line, told) in [
+        (
+            "revert now",
+            "unexpected argument 'now' found; see `pandemonium revert --help`",
+        ),
+        (
+            "profiles pin kwin",
+            "the following required arguments were not provided: <TIER>; \
+             see `pandemonium profiles pin --help`",
+        ),
+        (
+            "set --persist",
+            "the following required arguments were not provided: <MODE>; see `pandemonium mode --help`",
+        ),
+        (
+            "monitor --json --plain",
+            "the argument '--json' cannot be used with '--plain'; see `pandemonium monitor --help`",
+        ),
+        (
+            "mode bpf --confirm-timeout 4",
+            "\"4\" is not a valid --confirm-timeout: 4 is not in 5 to 600",
+        ),
+        (
+            "profiles pin gam* batch",
+            "\"gam*\" is not a valid name: there are no patterns here; \
+             a * that is part of a name is written \\x2a",
+        ),
+        (
+            "power set battery",
+            "\"battery\" is not a valid situation=domain: \
+             an entry is a situation, = and a domain, such as battery=powersave",
+        ),
+        (
+            "stauts",
+            "unrecognized subcommand 'stauts'; did you mean status?",
+        ),
+        (
+            "status --jsno",
+            "unexpected argument '--jsno' found; did you mean --json?",
+        ),
+        (
+            "revert \u{202e}won",
+            "unexpected argument '\\u{202e}won' found; see `pandemonium revert --help`",
+        ),
+    ] {
+        let words: Vec<_> = line.split(' ').collect();
+        let output = pandemonium(&words);
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        assert_eq!(sentence(&output), format!("pandemonium: {told}\n"));
+    }
+}
+
+#[test]
 fn strange_command_lines_are_refused_without_a_panic() {
     for arguments in [
         &[][..],
