@@ -87,6 +87,10 @@ class Crowd(dbus.service.Object):
     def Pin(self, name, tier):
         raise Denied("it may not be changed")
 
+    @dbus.service.method(PROCESSES, in_signature="h")
+    def Export(self, file):
+        raise Denied("it may not be looked at")
+
     @dbus.service.method("org.pandemonium.Test", in_signature="b")
     def Inspect(self, is_allowed):
         """Whether lists may be looked at from now on."""

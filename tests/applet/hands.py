@@ -1,6 +1,7 @@
 """What a person with a keyboard and a screen reader can find and do, through AT-SPI."""
 
 import os
+import subprocess
 
 from collections import namedtuple
 
@@ -132,6 +133,54 @@ class Hands:
         self.press(name)
         self.until_open("menu item")
         self.keys(*keys, "Return")
+
+    def save_as(self, title, path, *answers):
+        """Writes a path into the dialog of this title, which is a window of its own, and answers what it asks."""
+        self.focus_on(title)
+        self.until_open("text")
+        # What is written there cannot be read. Keys come in their order, unlike the press of a button.
+        self.keys("ctrl+a")
+        self.type(str(path))
+        self.keys("Return")
+        for answer in answers:
+            self.press(answer)
+        self.until_closed(title)
+
+    def open_file(self, title, name):
+        """Takes the file of this name at home in the dialog of this title, which may begin elsewhere."""
+        self.focus_on(title)
+
+        def probe():
+            for seen in self.all():
+                if seen.role == "table row" and seen.name.startswith(f"{name} "):
+                    if seen.states.contains(self.atspi.StateType.FOCUSED):
+                        return True
+                    # The dialog takes the first file itself as soon as it has seen all.
+                    self.click_on(seen)
+                    return False
+            self.keys("alt+Home")
+            return False
+
+        until(f"{name} has the keyboard", probe, pause=1)
+        self.keys("Return")
+        self.until_closed(title)
+
+    def windows(self, title):
+        """The X windows of this title."""
+        found = subprocess.run(
+            ["xdotool", "search", "--onlyvisible", "--name", f"^{title}$"], env=self.desktop.environment, text=True,
+            capture_output=True, check=False)
+        return found.stdout.split()
+
+    def focus_on(self, title):
+        """Gives a window the keyboard, once it is there."""
+        window = until(f"{title} shows", lambda: self.windows(title))[0]
+        self.desktop.say("xdotool", "windowfocus", "--sync", window)
+
+    def until_closed(self, title):
+        """Until a dialog is gone; then the window has the keyboard."""
+        until(f"{title} is gone", lambda: not self.windows(title))
+        self.focus_on("PANDEMONIUM")
 
     def until_open(self, role):
         """Until something of that kind has the keyboard: keys that come earlier would go elsewhere."""

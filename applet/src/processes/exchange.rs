@@ -1,14 +1,18 @@
 //! Profiles to a file and from one. The daemon gets an open file, never a path.
 
 use std::fs::File;
+use std::io;
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 
 use adw::prelude::*;
 use gettextrs::gettext;
 use gtk::{gio, glib};
+use tempfile::NamedTempFile;
 use zbus::Fd;
 
 use crate::asker::Asker;
+use crate::link::Trouble;
 use crate::translation::fill;
 use crate::words::programs as words;
 
@@ -25,13 +29,20 @@ pub fn export(parent: &impl IsA<gtk::Widget>, asker: &Asker) {
         let Ok(chosen) = dialog.save_future(window.as_ref()).await else {
             return;
         };
-        let Some(file) = open(&asker, &chosen, |path| File::create(path)) else {
+        let Some(path) = path_of(&chosen, &asker) else {
             return;
+        };
+        let (beside, file) = match beside(&path) {
+            Ok(made) => made,
+            Err(error) => return cannot_open(&error, &asker),
         };
         let teller = asker.clone();
         asker.ask_then(
             move |daemon| async move { daemon.processes.export(Fd::Owned(file)).await },
-            move |()| teller.say(&gettext("Profiles exported")),
+            move |()| match beside.persist(&path) {
+                Ok(_) => teller.say(&gettext("Profiles exported")),
+                Err(error) => cannot_open(&error.error, &teller),
+            },
         );
     });
 }
@@ -47,20 +58,25 @@ pub fn import(parent: &impl IsA<gtk::Widget>, asker: &Asker, done: impl FnOnce()
         let Ok(chosen) = dialog.open_future(window.as_ref()).await else {
             return;
         };
-        let Some(file) = open(&asker, &chosen, |path| File::open(path)) else {
+        let Some(path) = path_of(&chosen, &asker) else {
             return;
         };
-        let teller = asker.clone();
-        asker.ask_then(
-            move |daemon| async move {
-                let options = std::collections::HashMap::new();
-                daemon.processes.import(Fd::Owned(file), options).await
-            },
-            move |count| {
-                teller.say(&words::imported(count));
+        let file = match File::open(path) {
+            Ok(file) => OwnedFd::from(file),
+            Err(error) => return cannot_open(&error, &asker),
+        };
+        let imported = asker.link().call(move |daemon| async move {
+            let options = std::collections::HashMap::new();
+            daemon.processes.import(Fd::Owned(file), options).await
+        });
+        match imported.await {
+            Ok(count) => {
+                asker.say(&words::imported(count));
                 done();
-            },
-        );
+            }
+            Err(Trouble::Failed(reason)) => asker.say(&words::not_imported(&reason)),
+            Err(trouble) => asker.tell(&trouble),
+        }
     });
 }
 
@@ -68,22 +84,23 @@ fn window_of(widget: &impl IsA<gtk::Widget>) -> Option<gtk::Window> {
     widget.root().and_downcast()
 }
 
-/// Opens what was chosen, or says why not.
-fn open(
-    asker: &Asker,
-    chosen: &gio::File,
-    how: impl FnOnce(&std::path::Path) -> std::io::Result<File>,
-) -> Option<OwnedFd> {
-    let Some(path) = chosen.path() else {
+/// A new file that takes the place of this one once it is written: until then, whatever is there stays.
+fn beside(path: &Path) -> io::Result<(NamedTempFile, OwnedFd)> {
+    let file = NamedTempFile::new_in(path.parent().unwrap_or(Path::new("/")))?;
+    let written = file.reopen()?;
+    Ok((file, written.into()))
+}
+
+/// Where it is, or says why it cannot be used.
+fn path_of(chosen: &gio::File, asker: &Asker) -> Option<PathBuf> {
+    let path = chosen.path();
+    if path.is_none() {
         asker.say(&gettext("Only files of this computer can be used"));
-        return None;
-    };
-    match how(&path) {
-        Ok(file) => Some(file.into()),
-        Err(error) => {
-            let sentence = gettext("The file cannot be opened: {reason}");
-            asker.say(&fill(&sentence, &[("reason", &error.to_string())]));
-            None
-        }
     }
+    path
+}
+
+fn cannot_open(error: &io::Error, asker: &Asker) {
+    let sentence = gettext("The file cannot be opened: {reason}");
+    asker.say(&fill(&sentence, &[("reason", &error.to_string())]));
 }

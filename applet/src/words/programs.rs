@@ -271,6 +271,12 @@ pub fn imported(n: u32) -> String {
     fill(&words, &[("n", &n.to_string())])
 }
 
+/// Why nothing was taken over from a file.
+pub fn not_imported(reason: &str) -> String {
+    let words = gettext("These are no profiles: {reason}");
+    fill(&words, &[("reason", reason)])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
