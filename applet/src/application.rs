@@ -1,6 +1,7 @@
 //! The application: one window, one link, and what goes between them.
 
 use std::cell::{Cell, RefCell};
+use std::io;
 use std::process::ExitCode;
 use std::rc::Rc;
 
@@ -58,8 +59,14 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, String> {
         load_style();
     });
     // What the demo does leaves no trace.
-    if demo.is_none() {
-        add_autostart(&app, &shell);
+    match demo {
+        Some(_) => add_autostart(&app, &shell, false, |_| Ok(())),
+        None => add_autostart(
+            &app,
+            &shell,
+            autostart::is_enabled(),
+            autostart::set_enabled,
+        ),
     }
     let is_hidden = Cell::new(arguments.hidden);
     let show = Rc::new(move |app: &adw::Application, page: Option<Page>| {
@@ -197,15 +204,20 @@ fn add_page_action(
 }
 
 /// The switch of the session's start, for whatever control names it.
-fn add_autostart(app: &adw::Application, shell: &Running) {
+fn add_autostart(
+    app: &adw::Application,
+    shell: &Running,
+    is_enabled: bool,
+    set_enabled: fn(bool) -> io::Result<()>,
+) {
     let shell = Rc::clone(shell);
     let autostart = gio::ActionEntry::builder("autostart")
-        .state(autostart::is_enabled().to_variant())
+        .state(is_enabled.to_variant())
         .change_state(move |_: &adw::Application, action, wanted| {
             let Some(is_enabled) = wanted.and_then(glib::Variant::get) else {
                 return;
             };
-            match (autostart::set_enabled(is_enabled), &*shell.borrow()) {
+            match (set_enabled(is_enabled), &*shell.borrow()) {
                 (Ok(()), _) => action.set_state(&is_enabled.to_variant()),
                 (Err(error), Some(shell)) => {
                     let trouble = Trouble::Failed(error.to_string());

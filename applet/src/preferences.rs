@@ -1,5 +1,5 @@
 //! The page of what holds for every user of the machine. Each row shows what the daemon says; what a person
-//! chooses is asked of the daemon, and goes back if that refuses.
+//! chooses is asked of the daemon, and goes back if that refuses. Only the item in the panel is the person's own.
 
 mod chooser;
 mod compositors;
@@ -24,9 +24,21 @@ use compositors::Compositors;
 use holds::Holds;
 use power::Power;
 
+/// The groups that nobody can use without the daemon.
+const OF_THE_DAEMON: [&str; 6] = [
+    "starting",
+    "compositing",
+    "cpus",
+    "power",
+    "holding",
+    "resetting",
+];
+
 /// The page and what changes on it.
 pub struct Preferences {
     page: adw::PreferencesPage,
+    of_the_daemon: [adw::PreferencesGroup; OF_THE_DAEMON.len()],
+    panel: adw::PreferencesGroup,
     boot: Rc<Choice>,
     domain: Rc<Choice>,
     mask: adw::EntryRow,
@@ -55,6 +67,8 @@ impl Preferences {
             };
             Preferences {
                 page: object(&builder, "page"),
+                of_the_daemon: OF_THE_DAEMON.map(|name| object(&builder, name)),
+                panel: object(&builder, "panel"),
                 boot: choice("boot", Preferences::start_in),
                 domain: choice("domain", Preferences::choose_domain),
                 mask: object(&builder, "mask"),
@@ -110,7 +124,9 @@ impl Preferences {
     /// Shows what the daemon says.
     pub fn show(&self, presence: &Presence) {
         let status = presence.status();
-        self.page.set_sensitive(status.is_some());
+        for group in &self.of_the_daemon {
+            group.set_sensitive(status.is_some());
+        }
         let is_same = match (&*self.shown.borrow(), status) {
             (Some(shown), Some(status)) => is_alike(shown, status),
             (_, None) => true,
@@ -120,6 +136,11 @@ impl Preferences {
             self.shown.replace(Some(status.clone()));
             self.restore();
         }
+    }
+
+    /// Shows whether any panel shows the item.
+    pub fn show_panel(&self, is_there: bool) {
+        self.panel.set_description(Some(&words::panel(is_there)));
     }
 
     /// Shows what the daemon said last, because it did not take a wish.

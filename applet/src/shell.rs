@@ -125,7 +125,7 @@ impl Shell {
         match event {
             Event::Shown(is_shown) => {
                 self.is_in_panel.set(is_shown);
-                self.window.keep_when_closed(is_shown);
+                self.window.show_panel(is_shown);
                 self.mind_the_panel();
                 self.look();
             }

@@ -31,6 +31,8 @@ pub struct Window {
     preferences: OnceCell<Rc<Preferences>>,
     asker: Asker,
     presence: RefCell<Presence>,
+    /// Whether a panel shows the item, once that is known.
+    has_panel: Cell<Option<bool>>,
     remedy: Cell<Option<Remedy>>,
     countdown: RefCell<Option<glib::SourceId>>,
     trial: RefCell<Option<Trial>>,
@@ -66,6 +68,7 @@ impl Window {
                 preferences: OnceCell::new(),
                 asker,
                 presence: RefCell::default(),
+                has_panel: Cell::default(),
                 remedy: Cell::new(None),
                 countdown: RefCell::new(None),
                 trial: RefCell::new(None),
@@ -130,6 +133,9 @@ impl Window {
         self.preferences.get_or_init(|| {
             let page = Preferences::new(self.asker.clone());
             page.show(&self.presence.borrow());
+            if let Some(is_there) = self.has_panel.get() {
+                page.show_panel(is_there);
+            }
             self.place(Page::Preferences).set_child(Some(page.widget()));
             page
         });
@@ -173,9 +179,13 @@ impl Window {
         &self.asker
     }
 
-    /// Whether closing it leaves the applet running.
-    pub fn keep_when_closed(&self, is_kept: bool) {
-        self.window.set_hide_on_close(is_kept);
+    /// Takes whether a panel shows the item, which stays there when the window is closed.
+    pub fn show_panel(&self, is_there: bool) {
+        self.window.set_hide_on_close(is_there);
+        self.has_panel.set(Some(is_there));
+        if let Some(preferences) = self.preferences.get() {
+            preferences.show_panel(is_there);
+        }
     }
 
     /// The first page.

@@ -32,6 +32,13 @@ class Bus:
         self.address = f"unix:path={self.path}"
         self.start()
 
+    @classmethod
+    def of(cls, desktop):
+        """The session bus that the desktop has anyway."""
+        bus = cls.__new__(cls)
+        bus.address = desktop.environment["DBUS_SESSION_BUS_ADDRESS"]
+        return bus
+
     def start(self):
         self.path.unlink(missing_ok=True)
         self.process = self.desktop.run(

@@ -7,7 +7,7 @@ import unittest
 
 from desktop import Desktop
 
-MODULES = ["test_modes", "test_processes", "test_exchange", "test_preferences", "test_crowd"]
+MODULES = ["test_modes", "test_processes", "test_exchange", "test_preferences", "test_panel", "test_crowd"]
 
 if __name__ == "__main__":
     tests = unittest.defaultTestLoader.loadTestsFromNames(sys.argv[1:] or MODULES)

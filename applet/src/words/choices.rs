@@ -111,6 +111,16 @@ fn power_now(status: &Status) -> String {
     fill(&gettext("Now: {what}."), &[("what", &known.join(", "))])
 }
 
+/// What the item in the panel is good for, or why there is none.
+pub fn panel(is_there: bool) -> String {
+    match is_there {
+        true => gettext("When the window is closed, the icon stays."),
+        false => gettext(
+            "No panel here shows one, so the window comes instead. On GNOME it takes the extension AppIndicator.",
+        ),
+    }
+}
+
 /// How many names are compositors.
 pub fn compositors(n: usize) -> String {
     let n = u32::try_from(n).unwrap_or(u32::MAX);
