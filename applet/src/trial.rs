@@ -23,19 +23,38 @@ pub fn seconds(mode: &str) -> Option<u32> {
 const KEEP: &str = "keep";
 const REVERT: &str = "revert";
 
-/// An open dialog.
+/// An open dialog. It counts only while it can be seen.
 pub struct Trial {
     inner: Rc<Inner>,
-    timer: RefCell<Option<glib::SourceId>>,
 }
 
 struct Inner {
     dialog: adw::AlertDialog,
     status: RefCell<Status>,
     is_over: Cell<bool>,
+    timer: RefCell<Option<glib::SourceId>>,
 }
 
 impl Inner {
+    fn begin_to_count(self: &Rc<Self>) {
+        self.count_down();
+        let counting = Rc::downgrade(self);
+        let timer = glib::timeout_add_seconds_local(1, move || match counting.upgrade() {
+            Some(inner) => {
+                inner.count_down();
+                glib::ControlFlow::Continue
+            }
+            None => glib::ControlFlow::Break,
+        });
+        self.count_by(Some(timer));
+    }
+
+    fn count_by(&self, timer: Option<glib::SourceId>) {
+        if let Some(timer) = self.timer.replace(timer) {
+            timer.remove();
+        }
+    }
+
     fn count_down(&self) {
         let status = self.status.borrow();
         let left = status.confirm_usec.saturating_sub(real_usec());
@@ -63,6 +82,7 @@ impl Trial {
             dialog,
             status: RefCell::new(status.clone()),
             is_over: Cell::new(false),
+            timer: RefCell::default(),
         });
         let answered = Rc::downgrade(&inner);
         inner.dialog.connect_response(None, move |_, response| {
@@ -74,20 +94,21 @@ impl Trial {
                 decide(response == KEEP);
             }
         });
+        let seen = Rc::downgrade(&inner);
+        inner.dialog.connect_map(move |_| {
+            if let Some(inner) = seen.upgrade() {
+                inner.begin_to_count();
+            }
+        });
+        let hidden = Rc::downgrade(&inner);
+        inner.dialog.connect_unmap(move |_| {
+            if let Some(inner) = hidden.upgrade() {
+                inner.count_by(None);
+            }
+        });
         inner.count_down();
         inner.dialog.present(Some(parent));
-        let counting = Rc::downgrade(&inner);
-        let timer = glib::timeout_add_seconds_local(1, move || match counting.upgrade() {
-            Some(inner) => {
-                inner.count_down();
-                glib::ControlFlow::Continue
-            }
-            None => glib::ControlFlow::Break,
-        });
-        Trial {
-            inner,
-            timer: RefCell::new(Some(timer)),
-        }
+        Trial { inner }
     }
 
     /// Shows another mode or time.
@@ -104,10 +125,8 @@ impl Trial {
     }
 }
 
-impl Drop for Trial {
+impl Drop for Inner {
     fn drop(&mut self) {
-        if let Some(timer) = self.timer.take() {
-            timer.remove();
-        }
+        self.count_by(None);
     }
 }

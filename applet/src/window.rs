@@ -98,7 +98,14 @@ impl Window {
             }
         };
         let (on_map, on_unmap, on_suspend) = (look.clone(), look.clone(), look.clone());
-        self.window.connect_map(move |_| on_map());
+        let this = Rc::downgrade(self);
+        self.window.connect_map(move |_| {
+            on_map();
+            // It counts seconds only while it can be seen.
+            if let Some(this) = this.upgrade() {
+                this.show_notice();
+            }
+        });
         self.window.connect_unmap(move |_| on_unmap());
         self.window.connect_suspended_notify(move |_| on_suspend());
         self.stack
