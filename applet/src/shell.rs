@@ -2,6 +2,8 @@
 //! window is closed.
 
 use std::cell::{Cell, RefCell};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -137,7 +139,28 @@ impl Shell {
             }),
             Event::Look => self.look(),
             Event::Quit => self.app.quit(),
+            Event::Anew => self.begin_anew(),
         }
+    }
+
+    /// Begins as a new program in this process. The name that a desktop starts it by, and the way of its notifications,
+    /// were those of the bus that is gone, and GTK takes them once in the life of a program.
+    fn begin_anew(&self) {
+        let is_demo = self.app.flags().contains(gio::ApplicationFlags::NON_UNIQUE);
+        let Ok(program) = std::env::current_exe() else {
+            return;
+        };
+        if is_demo {
+            return;
+        }
+        let mut command = Command::new(program);
+        match self.window.page().filter(|_| self.window.is_visible()) {
+            Some(page) => command.args(["--page", page.name()]),
+            None => command.arg("--hidden"),
+        };
+        // It returns only if it failed; then all but these two things go on.
+        let error = command.exec();
+        eprintln!("pandemonium-applet: cannot begin anew: {error}");
     }
 
     /// Nobody can open a window that is hidden and has no item.

@@ -56,6 +56,8 @@ pub enum Event {
     Look,
     /// A person wants no applet any more.
     Quit,
+    /// The session bus is another one than before.
+    Anew,
 }
 
 /// What the item shows.
@@ -147,9 +149,13 @@ struct Keeper {
 impl Keeper {
     async fn keep(mut self) {
         let mut pause = FIRST_PAUSE;
+        let mut is_first = true;
         while !self.events.is_closed() {
             if let Ok(bus) = Connection::session().await {
                 pause = FIRST_PAUSE;
+                if !std::mem::take(&mut is_first) {
+                    let _ = self.events.send(Event::Anew);
+                }
                 let mut item = None;
                 // However it ended, it starts anew.
                 let _ = self.follow(&bus, &mut item).await;

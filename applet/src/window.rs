@@ -159,7 +159,8 @@ impl Window {
         }
     }
 
-    fn page(&self) -> Option<Page> {
+    /// The page that is on top.
+    pub fn page(&self) -> Option<Page> {
         Page::named(&self.stack.visible_child_name()?)
     }
 

@@ -11,6 +11,7 @@ import dbus
 from desktop import Desktop, until
 from machine import NOTIFICATIONS, SCRIPT, Bus, Installed, Machine, Panel, switches
 
+APPLET = "org.pandemonium.Applet"
 EXIT = '[[step]]\nexit = { kind = "sysrq", reason = "disabled by sysrq-S" }\n'
 
 
@@ -29,15 +30,26 @@ class Case(unittest.TestCase):
         cls.panel = Panel(cls.desktop, cls.session)
         cls.told = cls.desktop.directory / "told"
         cls.told.touch()
-        cls.desktop.run(sys.executable, "-B", "notifier.py", cls.session.address, cls.told, cwd=sys.path[0])
-        until("notifications are shown", lambda: cls.session.has(NOTIFICATIONS))
+        cls.start_notifier()
         cls.machine.until_state("running")
         if cls.has_panel:
             cls.panel.start()
         cls.applet = Installed(cls.desktop, cls.machine, cls.session, *cls.arguments)
 
+    @classmethod
+    def start_notifier(cls):
+        cls.desktop.run(sys.executable, "-B", "notifier.py", cls.session.address, cls.told, cwd=sys.path[0])
+        until("notifications are shown", lambda: cls.session.has(NOTIFICATIONS))
+
     def setUp(self):
         self.told.write_text("")
+
+    def restart_session(self):
+        """Another session bus at the same place, with a panel on it."""
+        self.session.stop()
+        self.session.start()
+        self.panel.start()
+        until("the applet has its name again", lambda: self.session.has(APPLET))
 
     def until_icon(self, name):
         until(f"the icon is {name}", lambda: self.panel.get("IconName") == f"pandemonium-{name}-symbolic")
@@ -136,9 +148,7 @@ class Item(Case):
         self.machine.bus.start()
         self.machine.start()
         self.until_icon("running")
-        self.session.stop()
-        self.session.start()
-        self.panel.start()
+        self.restart_session()
         self.until_icon("running")
         self.panel.choose("Off")
         self.until_mode("off")
@@ -204,6 +214,21 @@ class Occasions(Case):
         self.until_told("“Fixed” was not kept, so the mode is “Adaptive” again.")
         bodies = [note["body"] for note in self.notifications() if "body" in note]
         self.assertEqual(len(bodies), 1, bodies)
+
+
+    def test_4_another_bus_is_told_as_well(self):
+        self.machine.play(SCRIPT)
+        self.until_icon("running")
+        self.restart_session()
+        self.start_notifier()
+        self.until_icon("running")
+        self.assertFalse(self.applet.is_shown())
+        self.machine.play(SCRIPT + EXIT)
+        self.until_told("disabled by sysrq-S")
+        self.panel.activate()
+        self.applet.window()
+        self.restart_session()
+        self.applet.window()
 
 
 class NoPanel(Case):
