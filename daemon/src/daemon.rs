@@ -344,10 +344,9 @@ impl Daemon {
             return Ok(());
         }
         match self.attach(Why::Asked).await {
-            Err(error) if self.is_alone && self.retry_at.is_none() => Err(Failure::new(
-                exit_code::of_attach(&error),
-                error.to_string(),
-            )),
+            Err(error) if self.is_alone && self.retry_at.is_none() => {
+                Err(Failure::logged(exit_code::of_attach(&error)))
+            }
             _ => Ok(()),
         }
     }

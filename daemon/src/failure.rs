@@ -1,7 +1,5 @@
 //! Why the process ends, as one sentence and an exit code.
 
-use std::fmt;
-
 /// The exit codes. They are part of `--help`.
 pub mod exit_code {
     use crate::kernel::AttachError;
@@ -35,8 +33,8 @@ pub mod exit_code {
 pub struct Failure {
     /// The exit code, not 0.
     pub code: u8,
-    /// What to tell the person who started it.
-    pub sentence: String,
+    /// What to tell the person who started it, unless the log has it already.
+    pub sentence: Option<String>,
 }
 
 impl Failure {
@@ -44,13 +42,15 @@ impl Failure {
     pub fn new(code: u8, sentence: impl Into<String>) -> Failure {
         Failure {
             code,
-            sentence: sentence.into(),
+            sentence: Some(sentence.into()),
         }
     }
-}
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.sentence)
+    /// A failure that was logged when it happened.
+    pub fn logged(code: u8) -> Failure {
+        Failure {
+            code,
+            sentence: None,
+        }
     }
 }

@@ -68,7 +68,9 @@ fn main() -> ExitCode {
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            error!("{failure}");
+            if let Some(sentence) = &failure.sentence {
+                error!("{sentence}");
+            }
             ExitCode::from(failure.code)
         }
     }

@@ -20,14 +20,14 @@ impl Daemon {
         if !self.is_alone || self.retry_at.is_some() || self.wanted.target() == Mode::Off {
             return None;
         }
-        let sentence = self.status.reason.clone();
+        let failed = |code| Some(Err(Failure::logged(code)));
         match self.status.state {
             State::Running | State::Starting => None,
             // The administrator wished it away with SysRq-S, which is no failure.
             State::Ejected if self.status.last_exit.kind == SYSRQ => Some(Ok(())),
-            State::Conflict => Some(Err(Failure::new(exit_code::FOREIGN, sentence))),
-            State::Unsupported => Some(Err(Failure::new(exit_code::UNSUPPORTED, sentence))),
-            State::Stopped | State::Ejected => Some(Err(Failure::new(exit_code::OTHER, sentence))),
+            State::Conflict => failed(exit_code::FOREIGN),
+            State::Unsupported => failed(exit_code::UNSUPPORTED),
+            State::Stopped | State::Ejected => failed(exit_code::OTHER),
         }
     }
 

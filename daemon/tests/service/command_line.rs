@@ -19,19 +19,21 @@ async fn alone(script: &str, arguments: &[&str]) -> (Option<i32>, String) {
 #[tokio::test]
 async fn without_a_bus_the_exit_code_says_what_is_wrong() {
     let cases = [
-        ("unsupported = true", 3, "CONFIG_SCHED_CLASS_EXT"),
-        ("foreign = \"scx_other\"", 4, "scx_other"),
-        ("attach = [\"permission\"]", 6, "CAP_BPF"),
+        ("unsupported = true", 3, "CONFIG_SCHED_CLASS_EXT", 1),
+        ("foreign = \"scx_other\"", 4, "scx_other", 1),
+        ("attach = [\"permission\"]", 6, "CAP_BPF", 1),
         (
             "attach = [\"load\", \"load\", \"load\", \"load\", \"load\"]",
             1,
             "refused to load",
+            5,
         ),
     ];
-    for (script, code, word) in cases {
+    for (script, code, word, times) in cases {
         let (exit, said) = alone(script, &[]).await;
         assert_eq!(exit, Some(code), "{script}: {said}");
-        assert!(said.contains(word), "{said}");
+        let told = said.lines().filter(|line| line.contains(word)).count();
+        assert_eq!(told, times, "once for each attempt: {said}");
     }
 }
 
