@@ -95,6 +95,7 @@ static __always_inline void classify_sleep(const struct task_struct *p, struct t
 	t->runtime_dev_ns = ewma(t->runtime_dev_ns, abs_diff(run, t->avg_runtime_ns), t->age);
 	t->avg_runtime_ns = ewma(t->avg_runtime_ns, run, t->age);
 	t->awake_run_ns = 0;
+	t->queued_ns = 0;
 	if (t->age < AGE_CLASSIFIED)
 		t->tier = floor_tier(p, TIER_INTERACTIVE);
 	rescore(p, t);

@@ -64,18 +64,19 @@ static __always_inline bool steal(s32 cpu, u64 now)
 }
 
 /* It goes on in its queue's turn, and pays for what it had of it so far. */
-static __always_inline void go_on(s32 cpu, struct task_struct *prev, u64 now)
+VERIFIED_ONCE int go_on(s32 cpu, struct task_struct *prev __arg_trusted, u64 now)
 {
 	struct cpu_ctx *c = cpu_ctx_of(cpu);
 	struct task_ctx *t = task_ctx_of(prev);
 
 	if (!t)
-		return;
+		return 0;
 	queue_state_of(t->queue)->served_ns = now;
 	charge_run(prev, t, c, now);
 	c->tier = t->tier;
 	scx_bpf_task_set_slice(prev, task_slice(prev, t, cpu, now));
 	count(CNT_KEEPS);
+	return 0;
 }
 
 /* Step 8. Nobody else wants the CPU: what ran goes on with a fresh slice. */
@@ -113,7 +114,7 @@ VERIFIED_ONCE u64 head_vtime(u32 queue, u64 otherwise)
 }
 
 /*
- * Whether the batch task that ran until now has still had less than those behind it. Then batch work
+ * Whether what ran until now as batch work has still had less than those behind it. Then batch work
  * is being served and the task goes on; what interrupted it was the tick, which knows no weights.
  */
 static __always_inline bool prev_is_due(s32 cpu, struct task_struct *prev, u64 now)
@@ -125,7 +126,8 @@ static __always_inline bool prev_is_due(s32 cpu, struct task_struct *prev, u64 n
 	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED))
 		return false;
 	t = task_ctx_of(prev);
-	if (!t || t->tier != TIER_BATCH || !(t->queue & QUEUE_BATCH) || !nr_queued(t->queue))
+	if (!t || queue_kind_of(t) != QUEUE_BATCH || !(t->queue & QUEUE_BATCH) ||
+	    !nr_queued(t->queue))
 		return false;
 	other = t->queue < NODE_QUEUES ? node_queue(cpu, QUEUE_BATCH) : cpu_queue(cpu, QUEUE_BATCH);
 	if (nr_queued(other))

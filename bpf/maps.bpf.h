@@ -62,7 +62,7 @@ s32 nr_stealable SEC(".data.stealable") __attribute__((aligned(CACHE_LINE)));
  * @clock is the latest virtual time that started running from this queue.
  * @served_ns is when a task was last taken from it, or came into it while it was empty.
  * @filled_ns is when it was last empty.
- * @turn_ns is when the last run of a turn's length from it began, or work came into it while it was empty.
+ * @turn_ns is when the last run of a turn's length from it began, or new work came into it while it was empty.
  * @scan_after is when the starvation rescue next looks at its single tasks.
  * @pending counts its tasks; see nr_queued().
  * @stealable counts those of them that other CPUs may take.
@@ -130,6 +130,7 @@ struct task_ctx {
 	/* The same among batch work while @queue is not: relative to the clock of @batch_queue, its last one. */
 	u64 batch_vtime;
 	u64 woken_ns;
+	/* When it last came into a queue; 0 if it has not since it slept, or since it became batch work. */
 	u64 queued_ns;
 	u64 started_ns;
 	u64 slept_ns;

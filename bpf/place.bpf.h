@@ -145,6 +145,25 @@ static __always_inline void place_on_claimed(struct task_struct *p, struct task_
 }
 
 /*
+ * The kernel's mask does not know whom ours has just given a CPU to, and its bit is cleared whoever takes it: so
+ * another one is tried.
+ */
+VERIFIED_ONCE s32 claim_allowed(struct task_struct *p __arg_trusted)
+{
+	u32 i;
+
+	if (!bpf_ksym_exists(scx_bpf_pick_idle_cpu___optional))
+		return -1;
+	bpf_for(i, 0, CLAIM_TRIES) {
+		s32 cpu = scx_bpf_pick_idle_cpu___optional(p->cpus_ptr, 0);
+
+		if (cpu < 0 || !is_selector_on() || !has_idle_bit(cpu) || claim_idle(cpu))
+			return cpu;
+	}
+	return -1;
+}
+
+/*
  * An idle CPU for a wake-up, claimed; negative if there is none. @wake_flags says with SCX_WAKE_SYNC
  * that the waker hands its own CPU over, though not at once: then only the one the task ran on last is worth
  * waking.
@@ -163,9 +182,8 @@ static __always_inline s32 find_idle(struct task_struct *p, struct task_ctx *t, 
 	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
 	if (!is_idle || (wake_flags & SCX_WAKE_SYNC && cpu == bpf_get_smp_processor_id()))
 		return -1;
-	/* The kernel's mask does not know whom ours has just given the CPU to. */
 	if (is_selector_on() && has_idle_bit(cpu) && !claim_idle(cpu))
-		return -1;
+		return wake_flags & SCX_WAKE_SYNC ? -1 : claim_allowed(p);
 	return cpu;
 }
 
@@ -306,8 +324,8 @@ static __always_inline bool place_on_idle(struct task_struct *p, struct task_ctx
 		return false;
 	if (is_selector_on() && has_idle_bit(prev_cpu) && !restricted)
 		cpu = claim_for(p, t, prev_cpu);
-	else if (bpf_ksym_exists(scx_bpf_pick_idle_cpu___optional))
-		cpu = scx_bpf_pick_idle_cpu___optional(p->cpus_ptr, 0);
+	else
+		cpu = claim_allowed(p);
 	if (cpu < 0)
 		return false;
 	place_on(p, t, cpu, now);

@@ -112,6 +112,7 @@ VERIFIED_ONCE int change_queue(struct task_ctx *t, u32 queue)
 	old = t->queue;
 	if (queue & ~old & QUEUE_BATCH) {
 		t->vtime = vtime_as_batch(t, queue);
+		t->queued_ns = 0;
 	} else {
 		if (old & ~queue & QUEUE_BATCH) {
 			t->batch_vtime = t->vtime;
@@ -205,12 +206,14 @@ static __always_inline void join_queue(struct task_ctx *t, u32 queue, u64 now)
 	struct queue_state *q = queue_state_of(queue);
 
 	t->queued = true;
-	t->queued_ns = now;
 	if (__sync_fetch_and_add(&q->pending, 1) <= 0) {
 		q->served_ns = now;
 		q->filled_ns = now;
-		q->turn_ns = now;
+		/* What comes back without a turn's run does not wait anew. */
+		if (!t->queued_ns)
+			q->turn_ns = now;
 	}
+	t->queued_ns = now;
 }
 
 /* An idle CPU elsewhere may take this task from the queue of a CPU. */

@@ -14,7 +14,7 @@
 /* One that is to run only when nobody else wants to. */
 #define IDLE_WAIT_MAX_NS (2000 * NSEC_PER_MSEC_)
 /* Batch work of which nothing runs goes first after this. */
-#define BATCH_STALL_MAX_NS (6 * NSEC_PER_MSEC_)
+#define BATCH_STALL_MAX_NS (4 * NSEC_PER_MSEC_)
 #define SCAN_DEPTH	   64
 #define SCAN_PERIOD_NS	   (50 * NSEC_PER_MSEC_)
 /* While a scan finds starved tasks, the next one comes sooner. */

@@ -103,6 +103,26 @@ fn batch_that_aged_waits_for_its_turn_while_another_cpu_runs_batch() {
 }
 
 #[test]
+fn batch_that_is_interrupted_before_it_had_a_turn_does_not_wait_anew() {
+    for (ran_ns, comes_first) in [(MS / 10, true), (MS, false)] {
+        let mut m = held(2);
+        let aged = scenes::waiting(&mut m, BATCH);
+        let sleeper = scenes::asleep(&mut m, INTERACTIVE, 0);
+        m.advance(Limits::for_cpus(2).overflow_rescue_ns + 1);
+        let others = [(); 3].map(|()| scenes::waiting(&mut m, INTERACTIVE));
+        m.unhold(0);
+        m.exit(0);
+        assert_eq!(m.running(0), Some(aged));
+        m.advance(ran_ns);
+        m.interrupt(sleeper, 0);
+        assert_eq!(m.running(0), Some(sleeper));
+        m.exit(0);
+        let first = if comes_first { aged } else { others[1] };
+        assert_eq!(m.running(0), Some(first), "{ran_ns}");
+    }
+}
+
+#[test]
 fn what_runs_counts_as_batch_only_as_long_as_it_runs() {
     let mut m = held(3);
     m.unhold(2);
@@ -338,4 +358,20 @@ fn a_task_that_waits_for_300_ms_goes_first_however_often_it_is_overtaken() {
             u64::from(starved_first)
         );
     }
+}
+
+#[test]
+fn a_new_program_goes_on_while_it_has_had_less_than_those_that_wait() {
+    let mut m = held(1);
+    m.set_knobs(&with_knobs(|knobs| knobs.cpu_bound_thresh_ns = 100_000_000));
+    for _ in 0..2 {
+        scenes::waiting(&mut m, BATCH);
+    }
+    let program = m.task("program");
+    m.fork(program, 0);
+    m.unhold(0);
+    assert_eq!(m.running(0), Some(program));
+    m.run_for(16_000_000);
+    assert_eq!(m.view(program).ran_ns, 16_000_000);
+    assert!(m.counter(Counter::TickPreempts) > 0);
 }

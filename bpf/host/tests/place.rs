@@ -514,3 +514,15 @@ fn what_was_waiting_for_a_cpu_that_a_higher_class_takes_runs_elsewhere() {
     m.interrupt(task, 0);
     assert_eq!(m.running(1), Some(task));
 }
+
+#[test]
+fn bound_work_that_loses_its_cpu_goes_to_no_idle_one_that_was_just_given_away() {
+    let mut m = Machine::with_cpus(4);
+    let bound = runner(&mut m, BATCH, 2);
+    m.bind(bound, &[0, 1, 2]);
+    m.set_interrupts(0, false);
+    let first = asleep(&mut m, INTERACTIVE, 0);
+    m.interrupt(first, 0);
+    m.hold(2);
+    assert_eq!(m.running(1), Some(bound));
+}
