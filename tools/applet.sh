@@ -21,9 +21,10 @@ applet_tests() {
   python3 -B "$top/tests/applet/tray.py"
 }
 
-# What the packages install, for those who have nothing else.
+# What the packages install, for those who have nothing else, and in the panel of a desktop.
 package_tests() {
   python3 -B "$top/tests/applet/package.py" "$(package_file)" "$(package_file pandemonium-applet)"
+  python3 -B "$top/tests/applet/xfce.py" "$(package_file pandemonium-applet)"
 }
 
 # command_applet [--screenshot FILE | --screenshots DIRECTORY] [ARGUMENTS...]

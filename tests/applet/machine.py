@@ -116,13 +116,15 @@ class Machine:
 class Installed(Applet):
     """The applet as it is when it is installed. Its session bus is its own."""
 
+    program = TARGET / "pandemonium-applet"
+
     def __init__(self, desktop, machine, session, *arguments, **environment):  # pylint: disable=super-init-not-called
         self.desktop = desktop
         environment = {
             **desktop.environment, "DBUS_SYSTEM_BUS_ADDRESS": machine.bus.address,
             "DBUS_SESSION_BUS_ADDRESS": session.address, **environment,
         }
-        self.process = subprocess.Popen([TARGET / "pandemonium-applet", *arguments], env=environment)
+        self.process = subprocess.Popen([self.program, *arguments], env=environment)
         desktop.processes.append(self.process)
 
     def is_shown(self):
