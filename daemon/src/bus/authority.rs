@@ -8,14 +8,16 @@ use futures_util::StreamExt;
 use pandemonium_api::{BusError, Refusal, action};
 use zbus::fdo::DBusProxy;
 use zbus::message::{Flags, Header};
-use zbus::names::{BusName, UniqueName};
+use zbus::names::{BusName, UniqueName, WellKnownName};
 use zbus::proxy::CacheProperties;
 use zbus::{Connection, proxy};
 use zbus_polkit::policykit1::{AuthorityProxy, CheckAuthorizationFlags, Subject};
 
 use super::places::Places;
 
-/// How long polkit may take to answer without a dialog.
+/// How long polkit may take to start.
+const START: Duration = Duration::from_secs(25);
+/// How long it may take to answer without a dialog.
 const ANSWER: Duration = Duration::from_secs(5);
 /// How long a dialog may stay open.
 const DIALOG: Duration = Duration::from_secs(300);
@@ -198,21 +200,24 @@ impl Authority {
         let details = call.details.iter().copied().collect();
         let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
         let ticket = format!("pandemonium-{ticket}");
-        let check = polkit.check_authorization(&subject, action, &details, flags, &ticket);
+        let asked = async {
+            started(bus).await?;
+            let check = polkit.check_authorization(&subject, action, &details, flags, &ticket);
+            match tokio::time::timeout(patience, check).await {
+                Ok(answer) => answer.map_err(|error| silent(&error)),
+                Err(_) => {
+                    cancel(&polkit, &ticket).await;
+                    Err(denied(
+                        "polkit did not answer in time, so the request is refused.",
+                    ))
+                }
+            }
+        };
         let answer = tokio::select! {
-            answer = tokio::time::timeout(patience, check) => answer,
+            answer = asked => answer?,
             () = gone(bus, sender) => {
                 cancel(&polkit, &ticket).await;
                 return Err(denied("The caller has left the bus."));
-            }
-        };
-        let answer = match answer {
-            Ok(answer) => answer.map_err(|error| silent(&error))?,
-            Err(_) => {
-                cancel(&polkit, &ticket).await;
-                return Err(denied(
-                    "polkit did not answer in time, so the request is refused.",
-                ));
             }
         };
         match (answer.is_authorized, answer.is_challenge && !may_ask) {
@@ -229,6 +234,21 @@ async fn bus_proxy(connection: &Connection) -> Result<DBusProxy<'static>, Refusa
         .cache_properties(CacheProperties::No)
         .build();
     built.await.map_err(|_| denied("The bus does not answer."))
+}
+
+/// Has the bus start polkit unless it runs, which it would do at the first question as well: after boot, or on a busy
+/// machine, that takes longer than an answer.
+async fn started(bus: &DBusProxy<'_>) -> Result<(), Refusal> {
+    let name = WellKnownName::from_static_str_unchecked("org.freedesktop.PolicyKit1");
+    if let Ok(true) = bus.name_has_owner(name.clone().into()).await {
+        return Ok(());
+    }
+    match tokio::time::timeout(START, bus.start_service_by_name(name, 0)).await {
+        Ok(answer) => answer.map(drop).map_err(|error| silent(&error.into())),
+        Err(_) => Err(denied(
+            "polkit did not start in time, so the request is refused.",
+        )),
+    }
 }
 
 async fn polkit_proxy(connection: &Connection) -> zbus::Result<AuthorityProxy<'static>> {

@@ -32,7 +32,8 @@ impl Service {
         }
     }
 
-    fn name(self) -> &'static str {
+    /// Its name on the bus.
+    pub fn name(self) -> &'static str {
         match self {
             Service::UPower => "org.freedesktop.UPower",
             Service::Profiles => "org.freedesktop.UPower.PowerProfiles",

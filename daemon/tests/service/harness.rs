@@ -75,22 +75,28 @@ pub struct Bus {
     process: Guard,
 }
 
+/// Below a world's directory: files of services that the bus starts when somebody asks for them.
+pub const SERVICES: &str = "services";
+
 const OPEN_POLICY: &str = r#"<policy context="default">
     <allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/>
   </policy>"#;
 
 impl Bus {
-    /// A bus on which everybody may do everything.
+    /// A bus on which everybody may do everything. It starts whatever the directory [`SERVICES`] describes.
     pub fn start(directory: &Path) -> Bus {
         let socket = directory.join("bus");
+        let services = directory.join(SERVICES);
         let config = directory.join("bus.conf");
         let text = format!(
             "<!DOCTYPE busconfig PUBLIC \"-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN\"\n\
              \"http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd\">\n\
              <busconfig>\n  <type>session</type>\n  <listen>unix:path={}</listen>\n  {OPEN_POLICY}\n\
-             </busconfig>\n",
-            socket.display()
+             <servicedir>{}</servicedir>\n</busconfig>\n",
+            socket.display(),
+            services.display()
         );
+        std::fs::create_dir_all(&services).unwrap();
         std::fs::write(&config, text).unwrap();
         let process = Bus::spawn(&config);
         Bus {

@@ -3,10 +3,12 @@
 
 use std::collections::HashMap;
 
-use pandemonium_api::{BusError, action, mode, state};
+use pandemonium_api::{BUS_NAME, BusError, OBJECT_PATH, SCHEDULER_INTERFACE, action, mode, state};
+use zbus::Variant;
+use zbus::fdo::DBusProxy;
 
 use crate::dbusmock::{Mock, Service};
-use crate::harness::{World, stays, until};
+use crate::harness::{SERVICES, World, stays, until};
 
 /// A running scheduler, and a polkit that denies everything until it is told otherwise.
 async fn world() -> (World, Mock) {
@@ -59,6 +61,33 @@ async fn a_slow_polkit_is_waited_for_and_holds_up_nobody_else() {
     // A reader that waited for the same answer would have been served once or twice.
     assert!(reads > 10, "{reads} reads while polkit thought about it");
     assert_eq!(world.state().await, state::STOPPED);
+}
+
+#[tokio::test]
+async fn a_polkit_that_takes_longer_to_start_than_to_answer_is_waited_for() {
+    let mut world = World::start("").await;
+    world.until_state(state::RUNNING).await;
+    world.stop_polkit().await;
+    let (script, service) = (world.path("polkit.sh"), Service::Polkit.name());
+    // It denies everything. Its end is not ours to see to: the bus has started it.
+    let starting = "sleep 6\nexport DBUS_SYSTEM_BUS_ADDRESS=$DBUS_STARTER_ADDRESS\n\
+                    exec timeout 60 python3 -m dbusmock --system --template polkitd >/dev/null\n";
+    std::fs::write(&script, starting).unwrap();
+    let described = format!(
+        "[D-BUS Service]\nName={service}\nExec=/bin/sh {}\n",
+        script.display()
+    );
+    let file = world.path(SERVICES).join(format!("{service}.service"));
+    std::fs::write(file, described).unwrap();
+    let bus = DBusProxy::new(&world.client).await.unwrap();
+    bus.reload_config().await.unwrap();
+
+    // Without the flag that welcomes a dialog, which may take its time.
+    let wish = (mode::OFF, HashMap::<&str, Variant<'_>>::new());
+    let (name, interface) = (Some(BUS_NAME), Some(SCHEDULER_INTERFACE));
+    let call = (world.client).call_method(name, OBJECT_PATH, interface, "SetMode", &wish);
+    let refusal = call.await.unwrap_err().to_string();
+    assert!(refusal.contains("Not authorized for"), "{refusal}");
 }
 
 #[tokio::test]

@@ -348,7 +348,10 @@ async fn few_requests_of_one_user_wait() {
         assert_eq!(BusError::of(&error), Some(BusError::LimitsExceeded));
         refused += 1;
     }
-    assert_eq!(world.polkit.questions().len(), 4);
+    until("the others were asked about", async || {
+        world.polkit.questions().len() == 4
+    })
+    .await;
     assert_eq!(world.state().await, state::RUNNING);
     calls.abort_all();
 }
