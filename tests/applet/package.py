@@ -68,6 +68,11 @@ class Package(unittest.TestCase):
         # There is no page to link to yet.
         say("appstreamcli", "validate", "--no-net", "--override=url-homepage-missing=info",
             str(self.share / f"metainfo/{ID}.metainfo.xml"))
+        source = (TOP / f"data/applet/{ID}.metainfo.xml.in").read_text()
+        pictures = re.findall("<image>@PICTURES@/(.*)</image>", source)
+        self.assertGreater(len(pictures), 3)
+        for picture in pictures:
+            self.assertTrue((TOP / "docs/pictures" / picture).exists(), picture)
 
     def test_the_icon_of_every_state_can_be_found_by_its_name(self):
         icons = self.share / "icons/hicolor"
