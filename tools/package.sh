@@ -22,7 +22,8 @@ built_program() {
 }
 
 # The files of the window, which is a package of its own, below /usr.
-applet_files=(bin/pandemonium-applet share/applications share/dbus-1/services share/icons share/locale share/metainfo)
+applet_files=(bin/pandemonium-applet share/applications share/dbus-1/services share/icons share/locale share/metainfo
+  share/man/man1/pandemonium-applet.1)
 
 # package_file [NAME]: where the Debian package is built.
 package_file() {
@@ -66,6 +67,7 @@ debian_package() {
   if [[ -e $top/CHANGELOG.md ]]; then
     gzip -9nc "$top/CHANGELOG.md" >"$stage/usr/share/doc/$name/changelog.gz"
   fi
+  find "$stage/usr/share/man" -type f -exec gzip -9n {} +
   mapfile -t programs < <(find "$stage"/usr/{bin,libexec} -type f -perm -u+x 2>/dev/null)
   strip --strip-unneeded "${programs[@]}"
 

@@ -38,13 +38,29 @@ pub struct Arguments {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use clap::{CommandFactory, ValueEnum};
 
     use super::*;
 
     #[test]
     fn the_definition_is_sound() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn the_manual_page_has_every_option_that_is_for_people() {
+        let page = include_str!("../../data/man/pandemonium-applet.1").replace("\\-", "-");
+        let mut command = Arguments::command();
+        command.build();
+        for option in command.get_arguments().filter(|a| !a.is_hide_set()) {
+            let name = format!("--{}", option.get_long().expect("all have long names"));
+            let told = |line: &str| line.split([' ', ',']).any(|word| word == name);
+            assert!(page.lines().any(told), "{name}");
+        }
+        for page_name in Page::value_variants() {
+            let value = page_name.to_possible_value().expect("each has a name");
+            assert!(page.contains(value.get_name()), "{}", value.get_name());
+        }
     }
 
     #[test]

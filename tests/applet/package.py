@@ -64,6 +64,10 @@ class Package(unittest.TestCase):
         self.assertIn("pandemonium-applet", say(str(program), "--version"))
         self.assertTrue(program.samefile(self.window / "usr/bin" / desktop["Exec"]))
 
+    def test_it_has_a_manual_page(self):
+        page = self.share / "man/man1/pandemonium-applet.1.gz"
+        self.assertIn("pandemonium-applet [--page NAME]", say("man", "--warnings", "-l", str(page)))
+
     def test_its_page_in_a_catalogue_is_sound(self):
         # There is no page to link to yet.
         say("appstreamcli", "validate", "--no-net", "--override=url-homepage-missing=info",
