@@ -1,6 +1,6 @@
 #!/bin/bash
 # What is published is what the kernel says when it is announced, and it is announced once: SysRq-S, a killed daemon,
-# a stall, loads that cannot succeed, and a scheduler of somebody else, whenever that comes.
+# loads that cannot succeed, and a scheduler of somebody else, whenever that comes.
 # timeout: 900
 set -Eeu
 . ./lib/service.sh
@@ -73,25 +73,6 @@ for round in 1 2 3; do
 done
 [[ $(systemctl show -p NRestarts --value pandemonium) == 3 ]]
 [[ $(bpftool struct_ops list | grep -c pandemonium) == 1 ]]
-
-echo "a stall"
-ejections() { journalctl --no-pager --quiet -o cat MESSAGE_ID=dffac7ee9f4a4689b2a074fca5efeba4 PANDEMONIUM_EXIT_KIND="$1"; }
-# A realtime task has all of CPU 1 as long as the scheduler is loaded; then those that wait there have their share. RCU
-# waits for the same CPU, and is not what is tested here.
-echo 0 >/sys/kernel/debug/sched/ext_server/cpu1/runtime
-echo 120 >/sys/module/rcupdate/parameters/rcu_cpu_stall_timeout
-fresh
-chrt -f 50 taskset -c 1 /run/payload/bin/pandemonium-workload hog --threads 1 --seconds 120 >/dev/null &
-hog=$!
-taskset -c 1 true &
-until_true 900 grep -q '"member":"Ejected"' $heard
-kill $hog
-until_agrees running enabled pandemonium
-told "disabled ejected" "enabled running"
-[[ $(grep -c '"member":"Ejected"' $heard) == 1 ]]
-[[ $(ejections error_stall) == *"; trying again in 1.0 s." && $(ejections error_stall | wc -l) == 1 ]]
-[[ $(sched LastExit) == *error_stall* && $(sched RestartCount) == 1 ]]
-[[ $(systemctl show -p NRestarts --value pandemonium) == 3 ]]
 
 echo "another scheduler, while ours is off"
 set_mode off
