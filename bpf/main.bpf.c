@@ -256,7 +256,8 @@ int BPF_PROG(drain_on_switch, bool preempt, struct task_struct *prev, struct tas
 
 void BPF_STRUCT_OPS(pandemonium_update_idle, s32 cpu, bool idle)
 {
-	if (!idle)
+	/* The idle task never disables it. */
+	if (!idle && !bpf_get_current_task_btf()->pid)
 		learn_prologue();
 	note_idle(cpu, idle);
 }
@@ -309,6 +310,8 @@ void BPF_STRUCT_OPS(pandemonium_enable, struct task_struct *p)
 	struct task_ctx *t = task_ctx_of(p);
 	s32 cpu = scx_bpf_task_cpu(p);
 
+	/* Whoever attaches the scheduler, forks or changes a policy may sleep. A busy machine may not idle for long. */
+	learn_prologue();
 	if (!t)
 		return;
 	t->queue = node_queue(cpu, QUEUE_BATCH);

@@ -37,7 +37,7 @@ struct exit_info exit_info SEC(".data.exit");
 
 /* cpu_online() and cpu_offline() write; everybody reads. Zero until init() counted. */
 u32 nr_online SEC(".data.state");
-/* By how much the prologue of a program disables migration of current; update_idle() learns it. */
+/* By how much the prologue of a program disables migration of current; enable() and update_idle() learn it. */
 u32 prologue_depth SEC(".data.state");
 /* The last tick of any CPU writes, the daemon reads: userspace cannot ask for this clock. */
 u64 last_tick_ns SEC(".data.tick");

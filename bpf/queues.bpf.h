@@ -143,14 +143,13 @@ static __always_inline void forgive_batch_vtime(struct task_ctx *t)
 }
 
 /*
- * The idle task never disables its own migration: what is counted there is our prologue. For callbacks
- * on the way out of idle, where it is current.
+ * For callbacks during which current has not disabled its own migration: what is counted there is our prologue.
  */
 static __always_inline void learn_prologue(void)
 {
 	const struct task_struct *current = bpf_get_current_task_btf();
 
-	if (!current->pid && prologue_depth != current->migration_disabled)
+	if (prologue_depth != current->migration_disabled)
 		prologue_depth = current->migration_disabled;
 }
 
