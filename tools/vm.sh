@@ -57,9 +57,13 @@ machine() {
   fi
 }
 
+# What boot returns when a CPU met the breakpoint of an instruction that another was patching, after it was patched. A real
+# CPU cannot: it is the emulator with a thread for each CPU, now and then when a scheduler comes or goes.
+met_a_patch=79
+
 # boot TIMEOUT QEMU-ARGUMENTS...: run a VM to its end, its serial line on stdout; returns the guest's status.
 boot() {
-  local timeout=$1 work status
+  local timeout=$1 work status failure=1
   shift
   work=$(mktemp -d)
   # The outcome is what the guest wrote, not how QEMU ended.
@@ -69,26 +73,37 @@ boot() {
     sed -u 's/\r//g; s/\x1b\][^\x1b\x07]*\(\x07\|\x1b\\\)//g; s/\x1b\[[0-9;?!]*[a-zA-Z]//g; s/\x1b[^[]//g' |
     tee "$work/serial" || true
   status=$(sed -n 's/^.*::exit:\([0-9]\{1,3\}\)::.*$/\1/p' "$work/serial" | tail -n 1)
+  ! grep -q 'Oops: int3' "$work/serial" || failure=$met_a_patch
   remove_tree "$work"
   if [[ -z $status ]]; then
     echo "the machine ended, or was ended after $timeout s, before the script did"
-    return 1
+    return "$failure"
   fi
   return "$status"
 }
 
 # bare_vm KERNEL CPUS SCRIPT [TIMEOUT]: run SCRIPT in a bare VM; its folder is /tests in there.
 bare_vm() {
-  local kernel cpus=$2 script=$3 timeout=${4:-180} work status arguments
+  local kernel cpus=$2 script=$3 timeout=${4:-180} work status=0
   kernel=$(kernel_file "$1") || die "there is no $1 kernel"
   work=$(mktemp -d)
   bare_initramfs "$work/initrd" "$(dirname "$script")"
-  mapfile -t arguments <<<"$(machine "$cpus" 2G)"
-  status=0
-  boot "$timeout" "${arguments[@]}" -kernel "$kernel" -initrd "$work/initrd" \
-    -append "$(bare_append) guest.script=$(basename "$script")" || status=$?
+  boot_bare || status=$?
+  if [[ $vm_time == multi ]] && ((status == met_a_patch)); then
+    echo "the emulator's fault; once more with one thread for all CPUs"
+    vm_time=single timeout=$((2 * timeout)) status=0
+    boot_bare || status=$?
+  fi
   remove_tree "$work"
   return "$status"
+}
+
+# boot_bare: with the variables of bare_vm.
+boot_bare() {
+  local arguments
+  mapfile -t arguments <<<"$(machine "$cpus" 2G)"
+  boot "$timeout" "${arguments[@]}" -kernel "$kernel" -initrd "$work/initrd" \
+    -append "$(bare_append) guest.script=$(basename "$script")"
 }
 
 bare_append() {
