@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The applet's demo, and its tests on a desktop without a screen. Everything here runs inside the build image.
 
-# The command line is how tests ask the daemon.
+# The window, and the daemon that its demo starts.
 applet_programs() {
   cd "$top"
   cargo build --workspace --bins
