@@ -17,6 +17,8 @@ for name in tick_preempts overflow_rescues starvation_rescues sojourn_rescues de
 done
 
 start_daemon --mode bpf
+# Nobody else wants the CPU at the end of its slices.
+pandemonium-workload hog --threads 1 --seconds 1 >/dev/null
 pandemonium-workload hog --threads 6 --seconds 6 >/dev/null &
 sleep 3
 pandemonium-workload sleepers --threads 12 --seconds 3 >/dev/null &
