@@ -10,6 +10,7 @@ mod confirmation;
 mod demo;
 mod drawing;
 mod link;
+mod menu;
 mod model;
 mod notifications;
 mod overview;

@@ -17,6 +17,7 @@ use gtk::{gio, glib};
 use crate::asker::Asker;
 use crate::confirmation;
 use crate::link::Trouble;
+use crate::menu;
 use crate::model::Presence;
 use crate::overview::object;
 use crate::programs::{self, Program};
@@ -88,8 +89,7 @@ impl Processes {
             asker,
         });
         let more: gtk::MenuButton = object(&builder, "more");
-        let name = gettext("More");
-        more.update_property(&[gtk::accessible::Property::Label(&name)]);
+        menu::name(&more, &gettext("More"));
         this.fill_view(&builder);
         this.connect();
         this.add_actions();

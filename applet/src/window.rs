@@ -11,6 +11,7 @@ use pandemonium_api::{ModeOptions, mode};
 use crate::asker::Asker;
 use crate::clock::{Clock, real_usec};
 use crate::link::{Attention, Link};
+use crate::menu;
 use crate::model::{Presence, Status};
 use crate::overview::{Overview, object};
 use crate::page::Page;
@@ -76,8 +77,7 @@ impl Window {
         });
         this.window.set_application(Some(app));
         let button: gtk::MenuButton = object(&builder, "menu_button");
-        let name = gettext("Main Menu");
-        button.update_property(&[gtk::accessible::Property::Label(&name)]);
+        menu::name(&button, &gettext("Main Menu"));
         this.connect();
         this.show(Presence::Connecting);
         this

@@ -128,11 +128,12 @@ class Hands:
         self.until_open("list item")
         self.keys("Home", *["Down"] * index, "Return")
 
-    def choose_in_menu(self, name, *keys):
-        """Takes what these keys lead to in the menu of a button: GTK gives the items of a menu no names."""
-        self.press(name)
+    def choose_in_menu(self, name, item):
+        """Takes an item of the menu of a button."""
+        self.press(name, "toggle button")
         self.until_open("menu item")
-        self.keys(*keys, "Return")
+        self.until_focused(item, "Down")
+        self.keys("Return")
 
     def save_as(self, title, path, *answers):
         """Writes a path into the dialog of this title, which is a window of its own, and answers what it asks."""

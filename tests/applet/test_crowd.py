@@ -94,7 +94,7 @@ class Crowd(unittest.TestCase):
         self.until_first("program-00000")
         file = self.desktop.directory / "earlier.toml"
         file.write_text("earlier")
-        self.hands.choose_in_menu("More", "Down")
+        self.hands.choose_in_menu("More", "Export…")
         self.hands.save_as("Export Profiles", file, "Replace")
         until("it is said", lambda: any("no permission" in name for name in self.hands.names()))
         self.assertEqual(file.read_text(), "earlier")

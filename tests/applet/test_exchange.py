@@ -17,11 +17,11 @@ class Exchange(Case):
         return {row["name"] for row in self.ask("profiles", "list")}
 
     def export_to(self, file):
-        self.hands.choose_in_menu("More", "Down")
+        self.hands.choose_in_menu("More", "Export…")
         self.hands.save_as("Export Profiles", file)
 
     def import_from(self, file):
-        self.hands.choose_in_menu("More", "Down", "Down")
+        self.hands.choose_in_menu("More", "Import…")
         self.hands.open_file("Import Profiles", file.name)
 
     def test_1_what_was_exported_can_be_imported(self):

@@ -33,6 +33,11 @@ class Modes(Case):
         self.until_shown("PANDEMONIUM")
         self.assert_named()
 
+    def test_what_is_in_the_main_menu_has_names_too(self):
+        self.hands.choose_in_menu("Main Menu", "About PANDEMONIUM")
+        self.until_shown("Legal")
+        self.hands.keys("Escape")
+
 
 class Troubles(Case):
     def test_each_trouble_is_told_with_one_button_that_helps(self):

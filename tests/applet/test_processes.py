@@ -103,8 +103,7 @@ class Processes(Case):
         self.until_names([EVIL, "firefox", "kwin_wayland"])
 
     def test_a_program_that_was_never_seen_can_be_pinned_and_all_be_forgotten(self):
-        # The first pins, the last forgets.
-        self.hands.choose_in_menu("More")
+        self.hands.choose_in_menu("More", "Pin a Program…")
         self.until_shown("Pin a Program")
         self.hands.type("mygame")
         self.hands.until_focused("Tier", "Tab")
@@ -115,7 +114,7 @@ class Processes(Case):
         until("it is pinned", lambda: self.profile("mygame") and self.profile("mygame")["pinned"])
         self.assertEqual(self.profile("mygame")["tier"], "interactive")
         self.until_shown("mygame, Interactive, pinned")
-        self.hands.choose_in_menu("More", "Up")
+        self.hands.choose_in_menu("More", "Forget All…")
         self.hands.press("Forget All")
         until("the pin alone is left", lambda: [row["name"] for row in self.ask("profiles", "list")] == ["mygame"])
         self.until_shown("4 programs forgotten")
