@@ -4,6 +4,7 @@
 # timeout: 900
 set -Eeu
 . ./lib/service.sh
+. ./lib/sessions.sh
 trap 'echo "failed at line $LINENO: $BASH_COMMAND"' ERR
 trap 'loginctl --no-pager; journalctl -u pandemonium -u polkit -u getty@tty1 -u remote --no-pager | tail -n 40' EXIT
 interface=/usr/share/dbus-1/interfaces/$name.xml
@@ -20,18 +21,6 @@ declare -A action=(
 )
 # granted ACTION any|inactive|active: what polkit itself read from the shipped file.
 granted() { pkaction --verbose --action-id "org.pandemonium.$1" | sed -n "s/^ *implicit $2: *//p"; }
-# obeyed PLACE COMMAND...: a session does it; what it says is printed, its status returned.
-obeyed() {
-  local place=/run/obey/$1 answer
-  shift
-  printf '%s\n' "$*" >"$place.orders"
-  answer=$(cat "$place.answer")
-  sed '$d' <<<"$answer"
-  return "$(sed -n '$s/^status //p' <<<"$answer")"
-}
-id_of() { sed 's/session \([^,]*\),.*/\1/' "/run/obey/$1.ready"; }
-# session PLACE PROPERTY
-session() { loginctl show-session -P "$2" "$(id_of "$1")"; }
 # sent WHOM COMMAND...: at the desk, from elsewhere, without a session, or as somebody else.
 sent() {
   local whom=$1
@@ -75,26 +64,7 @@ diff <(sed -n 's/.*<action id="org.pandemonium.\(.*\)">/\1/p' /usr/share/polkit-
 diff <(sed -n 's/.*<method name="\([^"]*\)".*/\1/p' "$interface" | sort) <(printf '%s\n' "${!action[@]}" | sort)
 
 echo "a user at the first terminal, and the same from elsewhere"
-mkdir -p /run/obey /run/systemd/system/getty@tty1.service.d
-for place in desk remote; do
-  mkfifo -m 666 /run/obey/$place.orders /run/obey/$place.answer
-done
-chmod 777 /run/obey
-cat >~tester/.bash_profile <<'PROFILE'
-if [[ $(tty) == /dev/tty1 ]]; then place=desk; else place=remote; fi
-exec bash /run/payload/tests/lib/obey.sh $place
-PROFILE
-cat >/run/systemd/system/getty@tty1.service.d/autologin.conf <<'CONF'
-[Service]
-ExecStart=
-ExecStart=-/sbin/agetty --autologin tester --noclear %I linux
-CONF
-systemctl daemon-reload
-systemctl restart getty@tty1
-systemd-run --quiet --unit=remote python3 "$PWD/lib/elsewhere.py" tester
-until_true 300 test -e /run/obey/desk.ready
-until_true 300 test -e /run/obey/remote.ready
-cat /run/obey/*.ready
+log_in desk remote
 [[ $(session desk Seat) == seat0 && $(session desk VTNr) == 1 && $(session desk Active) == yes ]]
 [[ $(session desk Remote) == no && $(session desk Name) == tester ]]
 [[ $(session remote Remote) == yes && -z $(session remote Seat) && $(session remote Name) == tester ]]
