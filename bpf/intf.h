@@ -18,6 +18,8 @@
 #define LLC_CPUS  128
 #define NO_LLC	  0xffff
 
+#define CACHE_LINE 64
+
 /* Log-linear histogram: eight buckets an octave, counted in units of 256 ns. */
 #define HIST_UNIT_SHIFT 8
 #define HIST_SUB_BITS	3
@@ -155,7 +157,7 @@ struct cpu_stats {
 	u64 wake[NR_TIERS * HIST_BUCKETS];
 	u64 sleep[SLEEP_BUCKETS];
 	u64 slice_sum_ns;
-};
+} __attribute__((aligned(CACHE_LINE)));
 
 enum record_kind {
 	RECORD_OBSERVATION,

@@ -11,7 +11,6 @@
  */
 #define VERIFIED_ONCE __attribute__((noinline))
 
-#define CACHE_LINE	   64
 #define RATE_FRACTION_BITS 8
 
 /* Daemon writes (memory-mapped, at any time), scheduler reads. */
@@ -177,9 +176,10 @@ struct {
 	__type(value, struct task_ctx);
 } task_ctxs SEC(".maps");
 
-/* Scheduler writes on the CPU concerned, daemon reads. */
+/* Scheduler writes on the CPU concerned, daemon reads. The loader makes room for every CPU, and maps it. */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, struct cpu_stats);
@@ -203,9 +203,9 @@ static __always_inline struct cpu_ctx *cpu_ctx_of(s32 cpu)
 
 static __always_inline struct cpu_stats *this_stats(void)
 {
-	u32 zero = 0;
+	u32 cpu = bpf_get_smp_processor_id();
 
-	return bpf_map_lookup_elem(&cpu_stats, &zero);
+	return bpf_map_lookup_elem(&cpu_stats, &cpu);
 }
 
 #endif /* __PANDEMONIUM_MAPS_BPF_H */

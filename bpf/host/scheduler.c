@@ -62,7 +62,7 @@ void *scheduler_storage_of(const struct task_struct *p)
 void *bpf_map_lookup_elem(void *map, const void *key)
 {
 	if (map == &cpu_stats)
-		return &stats[bpf_get_smp_processor_id()];
+		return &stats[*(const u32 *)key & (MAX_CPUS - 1)];
 	if (map == &predictions && !memcmp(key, &predicted, sizeof(predicted)))
 		return &prediction;
 	return NULL;

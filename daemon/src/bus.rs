@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use pandemonium_api::{
-    BUS_NAME, BusError, OBJECT_PATH, PROCESSES_INTERFACE, Refusal, SCHEDULER_INTERFACE,
+    BUS_NAME, BusError, LastExit, OBJECT_PATH, PROCESSES_INTERFACE, Refusal, SCHEDULER_INTERFACE,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use zbus::names::InterfaceName;
@@ -208,61 +208,79 @@ async fn announce(connection: &Connection, mut status: watch::Receiver<Status>) 
     let Ok(emitter) = SignalEmitter::new(connection, OBJECT_PATH) else {
         return;
     };
-    let mut shown = status.borrow_and_update().clone();
+    let mut shown = Announced::of(&status.borrow_and_update());
     while status.changed().await.is_ok() {
-        let now = status.borrow_and_update().clone();
-        if let Err(error) = announce_change(&emitter, &shown, &now).await {
+        let now = Announced::of(&status.borrow_and_update());
+        // Most of the time only numbers have changed, which are not announced.
+        if now == shown {
+            continue;
+        }
+        if let Err(error) = now.announce(&emitter, &shown).await {
             log::debug!("a change was not announced: {error}");
         }
         shown = now;
     }
 }
 
-async fn announce_change(
-    emitter: &SignalEmitter<'_>,
-    before: &Status,
-    now: &Status,
-) -> zbus::Result<()> {
-    let list = scheduler::properties;
-    changed(emitter, SCHEDULER_INTERFACE, list(before), list(now)).await?;
-    let list = processes::properties;
-    changed(emitter, PROCESSES_INTERFACE, list(before), list(now)).await?;
-    if now.ejections != before.ejections {
-        let exit = &now.last_exit;
-        let will_retry = now.next_retry_usec != 0;
-        let next = now.next_retry_usec;
-        scheduler::Scheduler::ejected(
-            emitter,
-            &exit.kind,
-            exit.code,
-            &exit.reason,
-            will_retry,
-            next,
-        )
-        .await?;
+type Properties = Vec<(&'static str, Variant<'static>)>;
+
+/// What is announced of a status.
+#[derive(PartialEq)]
+struct Announced {
+    scheduler: Properties,
+    processes: Properties,
+    ejections: (u64, LastExit, u64),
+    reverts: (u64, Revert),
+    cancellations: (u64, Cancelled),
+}
+
+impl Announced {
+    fn of(status: &Status) -> Announced {
+        let s = status;
+        Announced {
+            scheduler: scheduler::properties(s),
+            processes: processes::properties(s),
+            ejections: (s.ejections, s.last_exit.clone(), s.next_retry_usec),
+            reverts: (s.reverts, s.last_revert.clone()),
+            cancellations: (s.cancellations, s.last_cancelled.clone()),
+        }
     }
-    if now.reverts != before.reverts {
-        let Revert { from, to, reason } = &now.last_revert;
-        scheduler::Scheduler::reverted(emitter, from.name(), to.name(), reason).await?;
+
+    async fn announce(&self, emitter: &SignalEmitter<'_>, before: &Announced) -> zbus::Result<()> {
+        let lists = (&before.scheduler, &self.scheduler);
+        changed(emitter, SCHEDULER_INTERFACE, lists).await?;
+        let lists = (&before.processes, &self.processes);
+        changed(emitter, PROCESSES_INTERFACE, lists).await?;
+        let (count, exit, next) = &self.ejections;
+        if *count != before.ejections.0 {
+            let LastExit {
+                kind, code, reason, ..
+            } = exit;
+            let will_retry = *next != 0;
+            scheduler::Scheduler::ejected(emitter, kind, *code, reason, will_retry, *next).await?;
+        }
+        let (count, Revert { from, to, reason }) = &self.reverts;
+        if *count != before.reverts.0 {
+            scheduler::Scheduler::reverted(emitter, from.name(), to.name(), reason).await?;
+        }
+        let (count, Cancelled { by, holds }) = &self.cancellations;
+        if *count != before.cancellations.0 {
+            scheduler::Scheduler::holds_cancelled(emitter, by, holds).await?;
+        }
+        Ok(())
     }
-    if now.cancellations != before.cancellations {
-        let Cancelled { by, holds } = &now.last_cancelled;
-        scheduler::Scheduler::holds_cancelled(emitter, by, holds).await?;
-    }
-    Ok(())
 }
 
 async fn changed(
     emitter: &SignalEmitter<'_>,
     interface: &'static str,
-    before: Vec<(&'static str, Variant<'static>)>,
-    now: Vec<(&'static str, Variant<'static>)>,
+    (before, now): (&Properties, &Properties),
 ) -> zbus::Result<()> {
     let changed: HashMap<_, _> = now
-        .into_iter()
+        .iter()
         .zip(before)
         .filter(|(now, before)| now != before)
-        .map(|(now, _)| now)
+        .map(|(now, _)| now.clone())
         .collect();
     if changed.is_empty() {
         return Ok(());

@@ -73,7 +73,7 @@ fn write(out: &mut String, s: &Status, release: &str, now_usec: u64) -> std::fmt
     writeln!(out, "local_kthreads: {}", choices.local_kthreads)?;
     writeln!(out, "slice_lag_us: {}", choices.slice_lag_us)?;
 
-    let tick = &s.snapshot;
+    let tick = &s.snapshot();
     writeln!(out, "\n[last tick]")?;
     writeln!(out, "sampled_usec: {}", tick.sampled_usec)?;
     writeln!(out, "online_cpus: {}", tick.online_cpus)?;
@@ -119,7 +119,10 @@ fn write_exit(out: &mut String, exit: &LastExit) -> std::fmt::Result {
 
 #[cfg(test)]
 mod tests {
+    use pandemonium_policy::{Counters, Knobs, Limits, Regime, Sample};
+
     use super::*;
+    use crate::status::Tick;
 
     #[test]
     fn a_report_says_what_is_known_and_is_bounded() {
@@ -135,7 +138,19 @@ mod tests {
             exits: vec![exit.clone(), LastExit { usec: 6, ..exit }],
             ..Status::default()
         };
-        status.snapshot.totals.insert("dispatches".into(), 42);
+        let totals = Counters {
+            dispatches: 42,
+            ..Counters::default()
+        };
+        status.tick = Some(Tick {
+            sampled_usec: 8,
+            sample: Sample::default(),
+            totals,
+            regime: Regime::Mixed,
+            decided_by: "baseline",
+            knobs: Knobs::default(),
+            limits: Limits::for_cpus(2),
+        });
         let text = report(&status, "6.12.1\n", 7);
         for line in [
             "time_usec: 7",
@@ -144,6 +159,8 @@ mod tests {
             "state_reason: ended: \\x1b[2J",
             "exit: 5, error_stall, code 0: a task waited",
             "exit: 6, error_stall, code 0: a task waited",
+            "sampled_usec: 8",
+            "regime: MIXED",
             "dispatches: 42",
             "one\\x0aline",
         ] {

@@ -102,9 +102,8 @@ impl Engine {
     }
 
     /// What the kernel says now.
-    pub fn status(&self) -> KernelStatus {
-        self.kernel
-            .as_deref()
+    pub fn status(&mut self) -> KernelStatus {
+        self.kernel()
             .map(|kernel| kernel.status())
             .unwrap_or_default()
     }

@@ -11,6 +11,8 @@ pub mod bpf;
 mod bpf_consts;
 pub mod fake;
 #[cfg(feature = "bpf")]
+mod kernel_file;
+#[cfg(feature = "bpf")]
 mod maps;
 #[cfg(feature = "bpf")]
 mod needed_types;
@@ -122,5 +124,5 @@ pub trait Kernel: Send {
     /// Readable when [`Kernel::exit`] may have something to say. May change with every attach.
     fn event_fd(&self) -> Option<RawFd>;
     /// What the kernel says about sched_ext now.
-    fn status(&self) -> KernelStatus;
+    fn status(&mut self) -> KernelStatus;
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use pandemonium_api::{HoldRow, LastExit, Snapshot, escape, state};
 use pandemonium_policy::limits::{BURST_WINDOW_NS, LONGRUN_NS, Limits};
 use pandemonium_policy::{
-    Counters, CpuSet, Decision, Knobs, Mode, Pattern, PowerProfile, PowerSituation, PowerSource,
-    Profile, Profiles, Sample,
+    Counters, CpuSet, Knobs, Mode, Pattern, PowerProfile, PowerSituation, PowerSource, Profile,
+    Profiles, Regime, Sample,
 };
 
 use crate::choices::Choices;
@@ -102,8 +102,10 @@ pub struct Status {
     pub power: PowerSituation,
     /// Sentences about things that work less well than they could.
     pub warnings: Vec<String>,
-    /// The last tick.
-    pub snapshot: Snapshot,
+    /// The last tick while running.
+    pub tick: Option<Tick>,
+    /// How many programs are known.
+    pub profiles: u32,
     /// What was learned.
     pub learned: Learned,
 }
@@ -176,7 +178,7 @@ impl Status {
     pub fn sentence(&self) -> String {
         match self.state {
             State::Running => {
-                let regime = &self.snapshot.regime;
+                let regime = self.regime();
                 let regime = if regime.is_empty() {
                     String::new()
                 } else {
@@ -186,6 +188,104 @@ impl Status {
             }
             state if self.reason.is_empty() => state.name().to_owned(),
             state => format!("{}: {}", state.name(), self.reason),
+        }
+    }
+
+    /// The regime by name; empty while not running.
+    pub fn regime(&self) -> &'static str {
+        self.tick.as_ref().map_or("", |tick| tick.regime.name())
+    }
+
+    /// A fork storm is on.
+    pub fn burst(&self) -> bool {
+        self.tick.as_ref().is_some_and(|tick| tick.sample.burst)
+    }
+
+    /// Batch work has been waiting for seconds.
+    pub fn longrun(&self) -> bool {
+        self.tick.as_ref().is_some_and(|tick| tick.sample.longrun)
+    }
+
+    /// When the last tick ended, CLOCK_REALTIME microseconds; 0 while not running.
+    pub fn sampled_usec(&self) -> u64 {
+        self.tick.as_ref().map_or(0, |tick| tick.sampled_usec)
+    }
+
+    /// The last tick as it is published, without its dictionaries.
+    pub fn numbers(&self) -> Snapshot {
+        Snapshot {
+            state: self.state.name().to_owned(),
+            mode: self.mode().name().to_owned(),
+            profiles: self.profiles,
+            confident_profiles: self.learned.confident,
+            ..self.tick.as_ref().map(Tick::numbers).unwrap_or_default()
+        }
+    }
+
+    /// The last tick as it is published. Naming every counter is work, so this is for those who ask.
+    pub fn snapshot(&self) -> Snapshot {
+        let numbers = self.numbers();
+        let Some(tick) = &self.tick else {
+            return numbers;
+        };
+        Snapshot {
+            counters: named_counters(&tick.sample.counters),
+            totals: named_counters(&tick.totals),
+            knobs: named_knobs(&tick.knobs),
+            limits: named_limits(&tick.limits),
+            ..numbers
+        }
+    }
+}
+
+/// A second of the control loop: what was counted, and what it came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tick {
+    /// When it ended, CLOCK_REALTIME microseconds.
+    pub sampled_usec: u64,
+    /// What happened.
+    pub sample: Sample,
+    /// Every count since the attach.
+    pub totals: Counters,
+    /// The regime after it.
+    pub regime: Regime,
+    /// The layer of the control loop that acted last.
+    pub decided_by: &'static str,
+    /// The knobs in effect.
+    pub knobs: Knobs,
+    /// The limits in effect.
+    pub limits: Limits,
+}
+
+impl Tick {
+    fn numbers(&self) -> Snapshot {
+        let sample = &self.sample;
+        let tiers = |values: [u64; 3]| (values[0], values[1], values[2]);
+        let has_wakes = sample.wakes.iter().any(|wakes| *wakes > 0);
+        Snapshot {
+            sampled_usec: self.sampled_usec,
+            elapsed_nsec: sample.elapsed_ns,
+            regime: self.regime.name().to_owned(),
+            burst: sample.burst,
+            longrun: sample.longrun,
+            decided_by: self.decided_by.to_owned(),
+            online_cpus: sample.nr_online,
+            idle_permille: sample.idle_permille,
+            dispatches_per_sec: sample.dispatches_per_sec,
+            effective_slice_nsec: sample.effective_slice_ns,
+            wake_mean_nsec: has_wakes.then_some(sample.wake_mean_ns),
+            p50_nsec: sample.p50_all_ns,
+            p99_nsec: sample.p99_all_ns,
+            p99_by_tier_nsec: tiers(sample.p99_ns.map(Option::unwrap_or_default)),
+            wakes_by_tier: tiers(sample.wakes),
+            io_percent: sample.io_pct,
+            batch_wait_nsec: sample.batch_wait_ns,
+            batch_queued: sample.batch_queued,
+            interactive_queued: sample.interactive_queued,
+            interactive_running: sample.interactive_running,
+            l2_hits: tiers(sample.counters.l2_hits),
+            l2_misses: tiers(sample.counters.l2_misses),
+            ..Snapshot::default()
         }
     }
 }
@@ -252,46 +352,6 @@ pub fn printable(status: KernelStatus) -> KernelStatus {
         state: escape(status.state.as_bytes(), 32),
         ops: escape(status.ops.as_bytes(), 128),
         enable_seq: status.enable_seq,
-    }
-}
-
-/// One tick as it is published; state, mode and profile counts are filled in when publishing.
-pub fn snapshot(
-    sample: &Sample,
-    totals: &Counters,
-    decision: &Decision,
-    limits: &Limits,
-) -> Snapshot {
-    let tiers = |values: [u64; 3]| (values[0], values[1], values[2]);
-    let has_wakes = sample.wakes.iter().any(|wakes| *wakes > 0);
-    Snapshot {
-        sampled_usec: realtime_usec(),
-        elapsed_nsec: sample.elapsed_ns,
-        regime: decision.regime.name().to_owned(),
-        burst: sample.burst,
-        longrun: sample.longrun,
-        decided_by: decision.reason.to_owned(),
-        online_cpus: sample.nr_online,
-        idle_permille: sample.idle_permille,
-        dispatches_per_sec: sample.dispatches_per_sec,
-        effective_slice_nsec: sample.effective_slice_ns,
-        wake_mean_nsec: has_wakes.then_some(sample.wake_mean_ns),
-        p50_nsec: sample.p50_all_ns,
-        p99_nsec: sample.p99_all_ns,
-        p99_by_tier_nsec: tiers(sample.p99_ns.map(Option::unwrap_or_default)),
-        wakes_by_tier: tiers(sample.wakes),
-        io_percent: sample.io_pct,
-        batch_wait_nsec: sample.batch_wait_ns,
-        batch_queued: sample.batch_queued,
-        interactive_queued: sample.interactive_queued,
-        interactive_running: sample.interactive_running,
-        l2_hits: tiers(sample.counters.l2_hits),
-        l2_misses: tiers(sample.counters.l2_misses),
-        counters: named_counters(&sample.counters),
-        totals: named_counters(totals),
-        knobs: named_knobs(&decision.knobs),
-        limits: named_limits(limits),
-        ..Snapshot::default()
     }
 }
 

@@ -14,7 +14,7 @@ use zbus::{Connection, interface};
 use super::authority::{Authority, Origin, Permit};
 use super::subscribers::Subscribers;
 use crate::history::History;
-use crate::status::{Status, named_counters, named_limits};
+use crate::status::{State, Status, named_counters, named_limits};
 
 /// The last hour, shared by the task that writes it and the calls that read it. They all run on one
 /// thread and never wait while they hold it.
@@ -29,7 +29,7 @@ impl SharedHistory {
     /// Keeps every tick from now on, whether the bus is there or not.
     pub async fn follow(self, mut status: watch::Receiver<Status>) {
         while status.changed().await.is_ok() {
-            self.lock().record(&status.borrow_and_update().snapshot);
+            self.lock().record(&status.borrow_and_update().numbers());
         }
     }
 }
@@ -53,7 +53,7 @@ impl Metrics {
     fn get_snapshot(&self) -> Snapshot {
         Snapshot {
             units: units(),
-            ..self.status.borrow().snapshot.clone()
+            ..self.status.borrow().snapshot()
         }
     }
 
@@ -93,32 +93,32 @@ impl Metrics {
 
     #[zbus(property(emits_changed_signal = "false"), name = "P99Nsec")]
     fn p99_nsec(&self) -> u64 {
-        self.status.borrow().snapshot.p99_nsec.unwrap_or_default()
+        self.status.borrow().numbers().p99_nsec.unwrap_or_default()
     }
 
     #[zbus(property(emits_changed_signal = "false"), name = "P99ByTierNsec")]
     fn p99_by_tier_nsec(&self) -> (u64, u64, u64) {
-        self.status.borrow().snapshot.p99_by_tier_nsec
+        self.status.borrow().numbers().p99_by_tier_nsec
     }
 
     #[zbus(property(emits_changed_signal = "false"), name = "SampledUSec")]
     fn sampled_usec(&self) -> u64 {
-        self.status.borrow().snapshot.sampled_usec
+        self.status.borrow().sampled_usec()
     }
 
     #[zbus(property(emits_changed_signal = "false"))]
     fn regime(&self) -> String {
-        self.status.borrow().snapshot.regime.clone()
+        self.status.borrow().regime().to_owned()
     }
 
     #[zbus(property(emits_changed_signal = "false"))]
     fn burst(&self) -> bool {
-        self.status.borrow().snapshot.burst
+        self.status.borrow().burst()
     }
 
     #[zbus(property(emits_changed_signal = "false"))]
     fn longrun(&self) -> bool {
-        self.status.borrow().snapshot.longrun
+        self.status.borrow().longrun()
     }
 }
 
@@ -143,17 +143,19 @@ pub async fn deliver(
     mut status: watch::Receiver<Status>,
     subscribers: &Subscribers,
 ) {
-    let mut shown = (0, String::new());
+    let mut shown = (0, State::default());
     while status.changed().await.is_ok() {
         if subscribers.is_empty() {
             continue;
         }
-        let snapshot = status.borrow_and_update().snapshot.clone();
-        let what = (snapshot.sampled_usec, snapshot.state.clone());
-        if what == shown {
-            continue;
-        }
-        shown = what;
+        let snapshot = {
+            let status = status.borrow_and_update();
+            let what = (status.sampled_usec(), status.state);
+            if std::mem::replace(&mut shown, what) == what {
+                continue;
+            }
+            status.snapshot()
+        };
         for name in subscribers.due() {
             if let Err(error) = send(connection, name, &snapshot).await {
                 log::debug!("a sample was not sent: {error}");

@@ -273,7 +273,7 @@ fn look_up(
     let profile = found.ok_or_else(|| {
         BusError::NotFound.because("Nothing is known about a program of this name.")
     })?;
-    let knob = |name: &str| status.snapshot.knobs.get(name).copied();
+    let knob = |name: &str| status.tick.as_ref().and_then(|tick| tick.knobs.get(name));
     let [batch, interactive, critical] = profile.votes;
     let since = |use_: u64| learned.launches.saturating_sub(use_);
     let details = ProfileDetails {

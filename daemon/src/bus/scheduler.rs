@@ -369,17 +369,17 @@ impl Scheduler {
 
     #[zbus(property)]
     fn regime(&self) -> String {
-        self.status.borrow().snapshot.regime.clone()
+        self.status.borrow().regime().to_owned()
     }
 
     #[zbus(property)]
     fn burst(&self) -> bool {
-        self.status.borrow().snapshot.burst
+        self.status.borrow().burst()
     }
 
     #[zbus(property)]
     fn longrun(&self) -> bool {
-        self.status.borrow().snapshot.longrun
+        self.status.borrow().longrun()
     }
 
     #[zbus(property)]
@@ -449,9 +449,9 @@ pub fn properties(status: &Status) -> Vec<(&'static str, Variant<'static>)> {
         ("LastExit", status.last_exit.clone().into()),
         ("RestartCount", status.restarts.into()),
         ("NextRetryUSec", status.next_retry_usec.into()),
-        ("Regime", status.snapshot.regime.clone().into()),
-        ("Burst", status.snapshot.burst.into()),
-        ("Longrun", status.snapshot.longrun.into()),
+        ("Regime", status.regime().into()),
+        ("Burst", status.burst().into()),
+        ("Longrun", status.longrun().into()),
         ("Warnings", status.warnings.clone().into()),
         ("Compositors", status.compositor_texts().into()),
         ("PrimaryDomain", status.choices.domain.to_string().into()),

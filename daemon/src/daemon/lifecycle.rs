@@ -260,7 +260,7 @@ impl Daemon {
         self.status.state = state;
         self.status.reason = reason.to_owned();
         if state != State::Running {
-            self.status.snapshot = pandemonium_api::Snapshot::default();
+            self.status.tick = None;
         }
         self.publish();
     }
@@ -278,10 +278,7 @@ impl Daemon {
         status.holds = self.wanted.holds();
         status.boot_mode = self.mode_option.unwrap_or(remembered);
         status.kernel = printable(self.engine.status());
-        status.snapshot.state = status.state.name().to_owned();
-        status.snapshot.mode = status.mode().name().to_owned();
-        status.snapshot.profiles = u32::try_from(self.profiles.len()).unwrap_or(u32::MAX);
-        status.snapshot.confident_profiles = status.learned.confident;
+        status.profiles = u32::try_from(self.profiles.len()).unwrap_or(u32::MAX);
         self.notifier.status(&status.sentence());
         self.published.send_replace(status.clone());
     }

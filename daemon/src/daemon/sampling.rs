@@ -7,7 +7,7 @@ use pandemonium_policy::{Knobs, Limits, Mode, Reading, Sample};
 
 use super::{Daemon, LEARNED_TICKS, SAVE_TICKS};
 use crate::clock;
-use crate::status::{Learned, State, snapshot};
+use crate::status::{Learned, State, Tick};
 
 impl Daemon {
     /// A round of the control loop. Feeding the watchdog here and nowhere else means that systemd
@@ -37,7 +37,7 @@ impl Daemon {
             let _ = writeln!(
                 std::io::stdout(),
                 "{}",
-                telemetry_line(&self.status.snapshot)
+                telemetry_line(&self.status.snapshot())
             );
         }
     }
@@ -63,12 +63,15 @@ impl Daemon {
         self.totals = reading.counters;
         self.previous = Some(reading);
         if !has_slept {
-            let effective = pandemonium_policy::Decision {
+            self.status.tick = Some(Tick {
+                sampled_usec: clock::realtime_usec(),
+                sample,
+                totals: self.totals,
+                regime: decision.regime,
+                decided_by: decision.reason,
                 knobs: self.knobs,
-                ..decision
-            };
-            self.status.snapshot =
-                snapshot(&sample, &self.totals, &effective, &self.limits_in_force);
+                limits: self.limits_in_force,
+            });
         }
     }
 

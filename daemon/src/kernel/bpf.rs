@@ -1,6 +1,7 @@
 //! The real kernel: loads the scheduler, attaches it, and hears when the kernel ended it.
 
 use super::bpf_consts::KernelConsts;
+use super::kernel_file::KernelFile;
 use super::refusal::{self, NotTaken};
 use super::{AttachError, Exit, Kernel, KernelStatus};
 use super::{bpf_consts, maps, needed_types};
@@ -53,6 +54,7 @@ struct Loaded {
     ring: RingBuffer<'static>,
     observations: Observations,
     skel: BpfSkel<'static>,
+    stats: maps::Stats,
     consts: KernelConsts,
     /// What the map holds.
     predictions: Vec<Prediction>,
@@ -69,6 +71,10 @@ pub struct BpfKernel {
     loaded: Option<Loaded>,
     exit: Option<Exit>,
     observations: Vec<Observation>,
+    /// What the kernel said last about the scheduler that is loaded now.
+    said: KernelStatus,
+    state_file: KernelFile,
+    stat_file: KernelFile,
 }
 
 impl BpfKernel {
@@ -83,6 +89,9 @@ impl BpfKernel {
             loaded: None,
             exit: None,
             observations: Vec::new(),
+            said: KernelStatus::default(),
+            state_file: KernelFile::new(Path::new(SCHED_EXT).join("state")),
+            stat_file: KernelFile::new("/proc/stat"),
         }
     }
 
@@ -116,6 +125,7 @@ impl Kernel for BpfKernel {
     ) -> Result<(), AttachError> {
         self.detach();
         self.exit = None;
+        self.said = KernelStatus::default();
         self.bursts = 0;
         refusal::foreseen()?;
         // CPUs that were offline before may have shown their caches and nodes by now.
@@ -155,13 +165,13 @@ impl Kernel for BpfKernel {
             .loaded
             .as_ref()
             .context("the scheduler is not loaded")?;
-        let mut reading = maps::read(&loaded.skel, &self.topology)?;
+        let mut reading = maps::read(&loaded.skel, &loaded.stats, &self.topology)?;
         // One is over in milliseconds; what counts for a reader is whether there was one.
         let bursts = reading.counters.bursts_cusum + reading.counters.bursts_wakeups;
         reading.burst = bursts > self.bursts;
         self.bursts = bursts;
         reading.at_ns = u64::try_from(clock::monotonic().as_nanos()).unwrap_or(u64::MAX);
-        let (idle_ns, nr_online) = idle_time(&fs::read_to_string("/proc/stat")?)?;
+        let (idle_ns, nr_online) = idle_time(self.stat_file.read()?)?;
         reading.idle_ns = idle_ns;
         reading.nr_online = nr_online;
         Ok(reading)
@@ -224,18 +234,25 @@ impl Kernel for BpfKernel {
         self.loaded.as_ref().map(|loaded| loaded.ring.epoll_fd())
     }
 
-    fn status(&self) -> KernelStatus {
+    fn status(&mut self) -> KernelStatus {
+        let is_ours = self.is_attached();
+        let state = self.state_file.read().map_or("unavailable", str::trim);
+        // While ours is loaded no other can have come.
+        if is_ours && state == self.said.state {
+            return self.said.clone();
+        }
         let read = |file: &str| {
             fs::read_to_string(Path::new(SCHED_EXT).join(file)).map(|s| s.trim().to_owned())
         };
-        KernelStatus {
-            state: read("state").unwrap_or_else(|_| "unavailable".into()),
+        self.said = KernelStatus {
+            state: state.to_owned(),
             ops: read("root/ops").unwrap_or_default(),
             enable_seq: read("enable_seq")
                 .ok()
                 .and_then(|s| s.parse().ok())
                 .unwrap_or(0),
-        }
+        };
+        self.said.clone()
     }
 }
 
@@ -281,6 +298,9 @@ fn load(start: &Start<'_>, opened: Opened) -> Result<Loaded> {
         _types,
     } = opened;
     let drains_from_idle = consts.has_reenqueue_anywhere();
+    open.maps
+        .cpu_stats
+        .set_max_entries(start.topology.nr_cpu_ids())?;
     maps::write_constants(&mut open, start.topology, start.layout, drains_from_idle)?;
     fill_constants(&mut open, &consts)?;
     if let Some(data) = open.maps.data_knobs_data.as_deref_mut() {
@@ -296,6 +316,7 @@ fn load(start: &Start<'_>, opened: Opened) -> Result<Loaded> {
     let mut skel = open.load()?;
     log_verified(&skel);
     maps::write_predictions(&skel, &Changes::between(&[], start.predictions))?;
+    let stats = maps::Stats::of(&skel, start.topology)?;
     let observations = Observations::default();
     let ring = ring_of(&skel, &observations)?;
     if needs_switch_drain(&consts) {
@@ -309,6 +330,7 @@ fn load(start: &Start<'_>, opened: Opened) -> Result<Loaded> {
         ring,
         observations,
         skel,
+        stats,
         consts,
         predictions: start.predictions.to_vec(),
     })

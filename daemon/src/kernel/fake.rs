@@ -241,7 +241,7 @@ impl Kernel for ScriptedKernel {
         Some(self.listener.as_raw_fd())
     }
 
-    fn status(&self) -> KernelStatus {
+    fn status(&mut self) -> KernelStatus {
         self.refresh();
         let stage = self.stage.borrow();
         let (state, ops) = match &stage.script.foreign {
@@ -437,7 +437,7 @@ mod tests {
 
     #[test]
     fn replacing_the_file_takes_effect() {
-        let (dir, kernel) = scripted("");
+        let (dir, mut kernel) = scripted("");
         assert_eq!(kernel.status().state, "disabled");
         let next = dir.path().join("next");
         fs::write(&next, "foreign = \"scx_other\"").expect("a script");

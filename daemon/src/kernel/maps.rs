@@ -3,15 +3,17 @@
 use super::bpf::skel::{BpfSkel, OpenBpfSkel, types};
 use anyhow::{Context, Result};
 use libbpf_rs::{ErrorKind, MapCore, MapFlags};
+use memmap2::{MmapOptions, MmapRaw};
 use pandemonium_policy::idle_layout::IdleLayout;
 use pandemonium_policy::knobs::Knobs;
 use pandemonium_policy::limits::{BURST_WINDOW_NS, LONGRUN_NS, Limits};
 use pandemonium_policy::pattern::Pattern;
 use pandemonium_policy::profile::{Changes, Observation, Prediction};
-use pandemonium_policy::sample::{Counters, HIST_BUCKETS, Histogram, Reading};
+use pandemonium_policy::sample::{Counters, HIST_BUCKETS, Reading};
 use pandemonium_policy::settings::Settings;
 use pandemonium_policy::tier::Tier;
 use pandemonium_policy::topology::Topology;
+use std::os::fd::{AsFd, AsRawFd};
 
 /// `enum counter` in `bpf/intf.h`, in its order.
 const COUNTERS: usize = 26;
@@ -200,22 +202,36 @@ pub fn write_limits(skel: &mut BpfSkel<'_>, limits: &Limits) -> Result<()> {
     Ok(())
 }
 
+/// The statistics of every CPU, mapped: reading them takes no call, and copies nothing.
+pub struct Stats {
+    memory: MmapRaw,
+    nr_cpus: usize,
+}
+
+impl Stats {
+    /// Of a scheduler that was loaded with room for as many CPUs.
+    pub fn of(skel: &BpfSkel<'_>, topology: &Topology) -> Result<Stats> {
+        let nr_cpus = topology.nr_cpu_ids() as usize;
+        let map = skel.maps.cpu_stats.as_fd().as_raw_fd();
+        let memory = MmapOptions::new()
+            .len(nr_cpus * size_of::<types::cpu_stats>())
+            .map_raw_read_only(map)
+            .context("the statistics cannot be mapped")?;
+        Ok(Stats { memory, nr_cpus })
+    }
+
+    fn of_cpus(&self) -> &[types::cpu_stats] {
+        // SAFETY: as long, and aligned to a page; any bit pattern is a valid value of this plain struct. The kernel
+        // changes single words meanwhile: a sum is then that of before or after.
+        unsafe { std::slice::from_raw_parts(self.memory.as_ptr().cast(), self.nr_cpus) }
+    }
+}
+
 /// Sums the per-CPU statistics and takes the gauges. Time, idle time and CPU count are the caller's.
-pub fn read(skel: &BpfSkel<'_>, topology: &Topology) -> Result<Reading> {
+pub fn read(skel: &BpfSkel<'_>, stats: &Stats, topology: &Topology) -> Result<Reading> {
     let mut reading = Reading::default();
-    let per_cpu = skel
-        .maps
-        .cpu_stats
-        .lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY)?
-        .context("the statistics map is empty")?;
-    for bytes in &per_cpu {
-        anyhow::ensure!(
-            bytes.len() >= size_of::<types::cpu_stats>(),
-            "short statistics"
-        );
-        // SAFETY: long enough, and any bit pattern is a valid value of this plain struct.
-        let stats = unsafe { bytes.as_ptr().cast::<types::cpu_stats>().read_unaligned() };
-        add_stats(&mut reading, &stats);
+    for stats in stats.of_cpus() {
+        add_stats(&mut reading, stats);
     }
     add_gauges(&mut reading, skel, topology);
     Ok(reading)
@@ -227,9 +243,9 @@ fn add_stats(reading: &mut Reading, stats: &types::cpu_stats) {
         reading.counters.l2_hits[tier] += stats.l2_hits[tier];
         reading.counters.l2_misses[tier] += stats.l2_misses[tier];
         let buckets = &stats.wake[tier * HIST_BUCKETS..(tier + 1) * HIST_BUCKETS];
-        let mut histogram = Histogram::default();
-        histogram.buckets.copy_from_slice(buckets);
-        reading.wake[tier].merge(&histogram);
+        for (sum, n) in reading.wake[tier].buckets.iter_mut().zip(buckets) {
+            *sum += n;
+        }
     }
     reading.wake_sum_ns += stats.wake_sum_ns;
     reading.slice_sum_ns += stats.slice_sum_ns;

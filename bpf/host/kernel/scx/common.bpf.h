@@ -24,10 +24,11 @@
 #define __uint(name, val)	       int(*name)[val]
 #define __type(name, val)	       __typeof__(val) *name
 #define BPF_MAP_TYPE_HASH	       1
-#define BPF_MAP_TYPE_PERCPU_ARRAY      6
+#define BPF_MAP_TYPE_ARRAY	       2
 #define BPF_MAP_TYPE_RINGBUF	       27
 #define BPF_MAP_TYPE_TASK_STORAGE      29
 #define BPF_F_NO_PREALLOC	       1
+#define BPF_F_MMAPABLE		       1024
 #define BPF_LOCAL_STORAGE_GET_F_CREATE 1
 #define BPF_RB_NO_WAKEUP	       1
 #define BPF_RB_FORCE_WAKEUP	       2

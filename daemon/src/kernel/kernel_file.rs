@@ -1,0 +1,80 @@
+//! A file of the kernel's that is read again every second: it stays open, and its text has a place to stay.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// What a read asks for at least, bytes.
+const ROOM: usize = 4096;
+
+/// A text below `/proc` or `/sys`.
+pub struct KernelFile {
+    path: PathBuf,
+    file: Option<File>,
+    bytes: Vec<u8>,
+}
+
+impl KernelFile {
+    /// Opens nothing yet.
+    pub fn new(path: impl AsRef<Path>) -> KernelFile {
+        KernelFile {
+            path: path.as_ref().to_owned(),
+            file: None,
+            bytes: Vec::new(),
+        }
+    }
+
+    /// The text as it is now. After an error the file is opened anew.
+    pub fn read(&mut self) -> io::Result<&str> {
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => File::open(&self.path)?,
+        };
+        let mut end = 0;
+        loop {
+            if self.bytes.len() < end + ROOM {
+                self.bytes.resize(end + ROOM, 0);
+            }
+            match file.read_at(&mut self.bytes[end..], end as u64)? {
+                0 => break,
+                more => end += more,
+            }
+        }
+        self.file = Some(file);
+        std::str::from_utf8(&self.bytes[..end]).map_err(io::Error::other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_what_the_file_says_now() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state");
+        let mut file = KernelFile::new(&path);
+        assert_eq!(file.read().unwrap_err().kind(), io::ErrorKind::NotFound);
+        let long = "enabled\n".repeat(ROOM);
+        for text in ["disabled\n", &long, "", "on\n"] {
+            fs::write(&path, text).unwrap();
+            assert_eq!(file.read().unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_opened_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("stat");
+        fs::create_dir(&path).unwrap();
+        let mut file = KernelFile::new(&path);
+        assert!(file.read().is_err());
+        fs::remove_dir(&path).unwrap();
+        fs::write(&path, "cpu0").unwrap();
+        assert_eq!(file.read().unwrap(), "cpu0");
+    }
+}
