@@ -6,6 +6,7 @@ mod inlet;
 #[cfg(test)]
 mod interface_file;
 mod metrics;
+mod options;
 mod outlet;
 mod places;
 mod processes;

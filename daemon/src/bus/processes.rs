@@ -15,6 +15,7 @@ use zbus::{Connection, OwnedFd, OwnedVariant, Variant, interface};
 use super::Requests;
 use super::authority::{Authority, Origin, Permit};
 use super::inlet::Inlet;
+use super::options::Options;
 use super::outlet::Outlet;
 use super::transfer::Transfers;
 use crate::daemon::{Comm, Command, Edit};
@@ -62,7 +63,7 @@ impl Processes {
         &self,
         offset: u32,
         limit: u32,
-        filter: HashMap<String, OwnedVariant>,
+        filter: Options,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> Result<(Vec<ProfileRow>, u32, u64), Refusal> {
@@ -77,11 +78,11 @@ impl Processes {
     #[zbus(out_args("profile", "details"))]
     async fn get(
         &self,
-        name: Vec<u8>,
+        name: &[u8],
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> Result<(ProfileRow, ProfileDetails), Refusal> {
-        let comm = parse_name(&name)?;
+        let comm = parse_name(name)?;
         let permit = self
             .authority
             .permit((&header, connection), "Get", &[])
@@ -91,35 +92,35 @@ impl Processes {
 
     async fn pin(
         &self,
-        name: Vec<u8>,
+        name: &[u8],
         tier: &str,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> Result<(), Refusal> {
         let tier = parse_tier(tier)?;
         let from = (&header, connection);
-        self.edit("Pin", &name, from, |comm| Edit::Pin(comm, tier))
+        self.edit("Pin", name, from, |comm| Edit::Pin(comm, tier))
             .await
     }
 
     async fn unpin(
         &self,
-        name: Vec<u8>,
+        name: &[u8],
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> Result<(), Refusal> {
         let from = (&header, connection);
-        self.edit("Unpin", &name, from, Edit::Unpin).await
+        self.edit("Unpin", name, from, Edit::Unpin).await
     }
 
     async fn forget(
         &self,
-        name: Vec<u8>,
+        name: &[u8],
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> Result<(), Refusal> {
         let from = (&header, connection);
-        self.edit("Forget", &name, from, Edit::Forget).await
+        self.edit("Forget", name, from, Edit::Forget).await
     }
 
     #[zbus(out_args("count"))]
@@ -156,7 +157,7 @@ impl Processes {
     async fn import(
         &self,
         from: OwnedFd,
-        options: HashMap<String, OwnedVariant>,
+        options: Options,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> Result<u32, Refusal> {

@@ -2,7 +2,7 @@
 
 mod arguments;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 
 use pandemonium_api::{API_LEVEL, BusError, HoldRow, LastExit, Refusal, escape};
@@ -10,10 +10,11 @@ use pandemonium_policy::Mode;
 use tokio::sync::watch;
 use zbus::message::Header;
 use zbus::object_server::SignalEmitter;
-use zbus::{Connection, OwnedVariant, Variant, interface};
+use zbus::{Connection, Variant, interface};
 
 use super::Requests;
 use super::authority::{Authority, Details, Origin};
+use super::options::Options;
 use super::outlet::Outlet;
 use super::transfer::Transfers;
 use crate::clock::realtime_usec;
@@ -69,7 +70,7 @@ impl Scheduler {
     async fn set_mode(
         &self,
         mode: &str,
-        options: HashMap<String, OwnedVariant>,
+        options: Options,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> Result<(), Refusal> {

@@ -21,6 +21,7 @@ how many there are and with which errors it ended, and keeps them until its stan
 """
 
 import collections
+import itertools
 import os
 import random
 import re
@@ -51,13 +52,22 @@ CLOSED = "closed"
 SENSIBLE = {"mode": "bpf", "application": "game", "pattern": "mywm", "domain": "all", "tier": "batch"}
 PLAIN = {"s": "x", "b": True, "u": 1000, "t": 0, "ay": b"mywm", "h": 0}
 
+
+def raw(text):
+    """An array of bytes that is not made byte by byte."""
+    return GLib.Variant.new_from_bytes(GLib.VariantType.new("ay"), GLib.Bytes.new(text.encode()), True)
+
+
 # How an argument of this type carries a text.
 SHAPES = {
-    "s": lambda text: text,
-    "as": lambda text: [text],
-    "ay": lambda text: text.encode(),
-    "a{ss}": lambda text: {text: "all"},
-    "a{sv}": lambda text: {text: GLib.Variant("b", True)},
+    "s": [lambda text: GLib.Variant("s", text)],
+    "as": [lambda text: GLib.Variant("as", [text])],
+    "ay": [raw],
+    "a{ss}": [lambda text: GLib.Variant("a{ss}", {text: "all"})],
+    "a{sv}": [
+        lambda text: GLib.Variant("a{sv}", {text: GLib.Variant("b", True)}),
+        lambda text: GLib.Variant("a{sv}", {"x": raw(text)}),
+    ],
 }
 
 STRINGS = [
@@ -353,18 +363,17 @@ def flood(caller, path):
                     sys.exit(f"{member}: no text in {kind} yet")
                 continue
             lengths = [(LONGEST, "daemon"), (TOO_LONG, "bus")] if kind == "s" and at == 0 else [(LONGEST, "daemon")]
-            # Made and read byte by byte, which takes its time.
-            for length, expected in [(1 << 20, "daemon")] if kind == "ay" else lengths:
-                values = [SENSIBLE.get(other, plain(kind)) for other, kind in arguments]
-                values[at] = SHAPES[kind]("\x1b" * length)
+            for shape, (length, expected) in itertools.product(SHAPES[kind], lengths):
+                values = [GLib.Variant(kind, SENSIBLE.get(other, plain(kind))) for other, kind in arguments]
+                values[at] = shape("\x1b" * length)
                 with open(os.memfd_create("flood"), "w+b", buffering=0) as file:
                     fds = [file.fileno()] if "h" in signature else []
-                    answer = caller.send(interface, member, GLib.Variant(signature, tuple(values)), fds)
+                    answer = caller.send(interface, member, GLib.Variant.new_tuple(*values), fds)
                 told = f"{member} with {length} bytes of {name}"
                 checked(answer, told)
                 if answer[0] != expected:
                     sys.exit(f"{told}: {answer[:2]}")
-                print(f"{interface}.{member} {name}")
+                print(f"{interface}.{member} {name}", flush=True)
 
 
 def brim(caller):

@@ -42,8 +42,17 @@ pub async fn stays<F: AsyncFnMut() -> bool>(what: &str, mut probe: F) {
 
 /// The resident memory of a process, KiB.
 pub fn resident_kib(id: u32) -> u64 {
+    memory_kib(id, "VmRSS:")
+}
+
+/// The most that it ever had.
+pub fn peak_kib(id: u32) -> u64 {
+    memory_kib(id, "VmHWM:")
+}
+
+fn memory_kib(id: u32, what: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let line = status.lines().find(|line| line.starts_with(what));
     let number = line.unwrap().split_whitespace().nth(1);
     number.unwrap().parse().unwrap()
 }

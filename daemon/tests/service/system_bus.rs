@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use zbus::fdo::DBusProxy;
 use zbus::{Connection, connection};
 
-use crate::harness::{FAST, Guard, resident_kib, scheduler_of, until};
+use crate::harness::{FAST, Guard, peak_kib, resident_kib, scheduler_of, until};
 
 /// Users that every Debian has: the first stands in for the one of the package, the rules of the
 /// administrator let the second and many others hold modes, and nobody cares about the last.
@@ -156,6 +156,10 @@ impl SystemBus {
 
     pub fn resident_kib(&self) -> u64 {
         resident_kib(self.daemon.0.id())
+    }
+
+    pub fn peak_kib(&self) -> u64 {
+        peak_kib(self.daemon.0.id())
     }
 
     /// Everything the daemon said.

@@ -20,6 +20,8 @@ const MESSAGES: u32 = 100;
 const SEED: &str = "1";
 /// Less than the longest message that the bus lets through, KiB.
 const GROWTH_KIB: u64 = 30 << 10;
+/// A few times the longest message, KiB.
+const PEAK_KIB: u64 = 256 << 10;
 /// Bytes of a line of the log.
 const MAX_LINE: usize = 1_000;
 
@@ -188,9 +190,11 @@ async fn messages_of_the_wrong_kind_are_refused_in_one_sentence_and_leave_nothin
         let answers = bus.call_as(user, &["flood"]).await;
         assert!(answers.contains("Get org.freedesktop"), "{answers}");
         let now = bus.resident_kib();
-        println!("{user}: {now} KiB after {before} KiB: {tally}");
+        let peak = bus.peak_kib();
+        println!("{user}: {now} KiB after {before} KiB, at most {peak} KiB: {tally}");
         assert!(bus.daemon_lives());
         assert!(now < before + GROWTH_KIB, "{before} KiB, then {now} KiB");
+        assert!(peak < before + PEAK_KIB, "{before} KiB, at most {peak} KiB");
     }
     for line in bus.log().split(|byte| *byte == b'\n') {
         let text = String::from_utf8_lossy(line);
