@@ -28,7 +28,7 @@ chosen() {
 
 # vm_tests [NAME...]: every test, or the named ones.
 vm_tests() {
-  local bare=() system=() file
+  local bare=() system=() window=() file
   for file in tests/bare/*.sh; do
     if [[ -e $file ]] && chosen "$file" "$@"; then bare+=("$file"); fi
   done
@@ -37,14 +37,14 @@ vm_tests() {
   done
   ((${#bare[@]} + ${#system[@]})) || die "no test is called $*"
 
-  if (($# == 0)); then
-    step "build programs" build_programs applet
-    step "build packages" package applet
-    step "what the packages install" package_tests
-  else
-    step "build programs" build_programs
-    ((${#system[@]} == 0)) || step "build package" package
-  fi
+  # The package of the window takes some minutes more.
+  (($#)) || window=(applet)
+  for file in "${system[@]}"; do
+    [[ $(setting "$file" package '') != applet ]] || window=(applet)
+  done
+  step "build programs" build_programs "${window[@]}"
+  (($# && ${#system[@]} == 0)) || step "build packages" package "${window[@]}"
+  (($#)) || step "what the packages install" package_tests
   # First those that take both cores, so that the others fill them without a gap.
   for file in "${bare[@]}"; do
     [[ $(setting "$file" time multi) != multi ]] || bare_test step "$file"

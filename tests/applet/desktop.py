@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", "target")) / "debug"
-PATIENCE = 30.0
+# Seconds; an emulated machine needs more.
+PATIENCE = float(os.environ.get("PANDEMONIUM_PATIENCE", "30"))
 
 
 def until(what, probe, patience=PATIENCE, pause=0.1):
@@ -99,6 +100,8 @@ class Desktop:
 class Applet:
     """The demo in a window."""
 
+    program = TARGET / "pandemonium-applet"
+
     def __init__(self, desktop, *arguments, **environment):
         self._start(desktop, ["--demo", *arguments], environment)
         self.address = self.process.stdout.readline().strip()
@@ -114,7 +117,7 @@ class Applet:
     def _start(self, desktop, arguments, environment):
         self.desktop = desktop
         self.process = subprocess.Popen(
-            [TARGET / "pandemonium-applet", *arguments], env={**desktop.environment, **environment},
+            [self.program, *arguments], env={**desktop.environment, **environment},
             stdout=subprocess.PIPE, text=True,
         )
         desktop.processes.append(self.process)

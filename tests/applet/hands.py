@@ -8,7 +8,7 @@ from collections import namedtuple
 import gi
 from gi.repository import GLib
 
-from desktop import until
+from desktop import PATIENCE, until
 
 gi.require_version("Atspi", "2.0")
 
@@ -28,6 +28,8 @@ class Hands:
         os.environ.update(desktop.environment)
         from gi.repository import Atspi
 
+        # It gives up after less than a second by itself.
+        Atspi.set_timeout(int(PATIENCE * 1000), -1)
         self.atspi = Atspi
         self.desktop = desktop
         self.pid = pid
@@ -70,16 +72,17 @@ class Hands:
         """Every name that shows."""
         return [seen.name for seen in self.all()]
 
-    def find(self, name, *roles):
-        """What has this name, once it shows."""
+    def found(self, name, *roles):
+        """All that have this name, once there are any."""
 
         def probe():
-            for seen in self.all():
-                if seen.name == name and (not roles or seen.role in roles):
-                    return seen
-            return None
+            return [seen for seen in self.all() if seen.name == name and (not roles or seen.role in roles)]
 
         return until(f"{name} shows", probe)
+
+    def find(self, name, *roles):
+        """What has this name, once it shows."""
+        return self.found(name, *roles)[0]
 
     def press(self, name, *roles):
         """Does what a click would; what offers no action is clicked."""
@@ -90,6 +93,15 @@ class Hands:
             return
         self.click_on(seen)
 
+    def act(self, name):
+        """The same without the pointer, on the first of this name that offers an action."""
+        for seen in self.found(name, *CONTROLS):
+            action = seen.node.get_action_iface()
+            if action and action.get_n_actions():
+                assert action.do_action(0), f"{name} did not take it"
+                return
+        raise AssertionError(f"{name} offers no action")
+
     def click(self, name, *roles):
         """Clicks on it."""
         self.click_on(self.find(name, *roles))
@@ -99,6 +111,11 @@ class Hands:
         place = seen.node.get_component_iface().get_extents(self.atspi.CoordType.WINDOW)
         x, y = place.x + place.width // 2, place.y + place.height // 2
         self.desktop.say("xdotool", "mousemove", str(x), str(y), "click", "1")
+
+    def stir(self, x, y):
+        """Moves the pointer about this place from now on: what is said in passing stays while it moves there."""
+        moves = ["mousemove", str(x), str(y), "sleep", "1", "mousemove", str(x + 1), str(y), "sleep", "1"]
+        self.desktop.run("xdotool", *moves * 300)
 
     def focused(self):
         """What has the keyboard, from the outside in."""

@@ -116,8 +116,6 @@ class Machine:
 class Installed(Applet):
     """The applet as it is when it is installed. Its session bus is its own."""
 
-    program = TARGET / "pandemonium-applet"
-
     def __init__(self, desktop, machine, session, *arguments, **environment):  # pylint: disable=super-init-not-called
         self.desktop = desktop
         environment = {

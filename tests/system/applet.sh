@@ -1,0 +1,48 @@
+#!/bin/bash
+# The window of the package beside the installed service, for an ordinary user at the first terminal: what polkit grants
+# whoever sits there is done, everything else is refused in a sentence. There is no desktop in this machine: it borrows
+# that of the image that it runs in, with the package installed on top.
+# timeout: 1200
+# package: applet
+# qemu: -virtfs local,path=/,mount_tag=image,security_model=none,multidevs=remap,readonly=on
+set -Eeu
+. ./lib/service.sh
+. ./lib/sessions.sh
+trap 'echo "failed at line $LINENO: $BASH_COMMAND"' ERR
+trap 'journalctl -u pandemonium -u polkit -u getty@tty1 --no-pager | tail -n 40' EXIT
+root=/mnt/root
+
+echo "a desktop to borrow"
+modprobe -a 9pnet_virtio 9p overlay
+mkdir -p /mnt/image /mnt/top $root
+mount -t 9p -o trans=virtio,version=9p2000.L,msize=1048576,cache=loose,ro image /mnt/image
+mount -t tmpfs top /mnt/top
+mkdir /mnt/top/upper /mnt/top/work
+mount -t overlay -o lowerdir=/mnt/image,upperdir=/mnt/top/upper,workdir=/mnt/top/work overlay $root
+for place in proc sys dev run tmp; do
+  mount --rbind /$place $root/$place
+done
+# The service that it needs is that of the machine.
+chroot $root dpkg --force-depends --force-unsafe-io -i /cache/target/package/pandemonium-applet.deb
+chroot $root useradd --uid "$(id -u tester)" --no-create-home --home-dir /tmp tester
+
+echo "a user at the first terminal"
+log_in desk
+[[ $(session desk Seat) == seat0 && $(session desk Active) == yes && $(session desk Name) == tester ]]
+systemctl start pandemonium
+until_true 300 state_is running
+obeyed desk "PANDEMONIUM_PATIENCE=200 unshare --user --map-current-user --root=$root --wd=/src \
+  python3 -B tests/applet/installed.py" &
+user=$!
+
+echo "the user switches it off, and root something else"
+off_or_over() { [[ $(sched Mode) == off ]] || ! kill -0 $user; }
+until_true 2000 off_or_over
+until_true 300 kernel_is disabled
+pandemonium mode bpf
+wait $user
+
+until_true 300 kernel_is enabled
+[[ $(sched Mode) == bpf && $(sched IdleSelector) == true ]]
+systemctl stop pandemonium
+trap - EXIT
