@@ -121,6 +121,9 @@ pub enum Command {
     /// It says what is loaded, configured and counted; no names of programs that were learned about, and
     /// nothing of the journal.
     Diagnostics {
+        /// Answer in JSON: the lines of the report in a list
+        #[arg(long)]
+        json: bool,
         /// Write it into FILE
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -275,6 +278,9 @@ pub enum Command {
     },
     /// Show what the kernel logged about sched_ext
     Dmesg {
+        /// One JSON object per line: `usec` since the machine started, which may be null, and `message`
+        #[arg(long)]
+        json: bool,
         /// Wait for more
         #[arg(long, short)]
         follow: bool,

@@ -85,7 +85,9 @@ fn run(command: Command, out: &mut dyn Write) -> Result<u8, Error> {
         Command::Restart => running::run(Request::Restart)?,
         Command::Reload => running::run(Request::Reload)?,
         Command::Hold(arguments) => return hold::run(&arguments),
-        Command::Diagnostics { output } => diagnostics::run(output.as_deref(), out)?,
+        Command::Diagnostics { json, output } => {
+            diagnostics::run(json, output.as_deref(), out)?;
+        }
         Command::Compositor { json, action } => {
             compositor::run(&action.unwrap_or(CompositorAction::List { json }), out)?;
         }
@@ -141,7 +143,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<u8, Error> {
                 return Ok(if is_fine { exit::OK } else { exit::FAILURE });
             }
         },
-        Command::Dmesg { follow } => dmesg::run(follow, out)?,
+        Command::Dmesg { json, follow } => dmesg::run(json, follow, out)?,
         Command::Completions { shell } => generate::completions(shell, out)?,
         Command::Man { dir } => generate::manual(&dir)?,
     }

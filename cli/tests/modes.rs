@@ -209,6 +209,9 @@ fn without_a_hold_the_command_runs_only_if_that_is_asked_for() {
 fn the_report_is_printed_or_written() {
     let daemon = Pretended::start();
     assert_eq!(stdout(&daemon.run("diagnostics")), "a report\n");
+    let output = daemon.run("diagnostics --json");
+    let answer: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(answer, json!({ "report": ["a report"] }));
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("report.txt");
     let output = daemon.run(&format!("diagnostics -o {}", path.display()));
