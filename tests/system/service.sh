@@ -48,6 +48,25 @@ as_user busctl --system get-property $name $object org.pandemonium.Processes1 Co
 as_user pandemonium status
 as_user pandemonium status --json | grep -q '"running"'
 
+echo "the longest message leaves nothing behind"
+resident() { ps -o rss= -p "$pid"; }
+before=$(resident)
+as_user python3 - <<'PYTHON'
+from gi.repository import Gio, GLib
+
+NAME, OBJECT = "org.pandemonium.Scheduler1", "/org/pandemonium/Scheduler1"
+bus = Gio.bus_get_sync(Gio.BusType.SYSTEM)
+text = GLib.Variant("(s)", ("x" * (31 << 20),))
+for _ in range(3):
+    try:
+        bus.call_sync(NAME, OBJECT, NAME, "AddCompositor", text, None, Gio.DBusCallFlags.NONE, 100_000, None)
+        raise SystemExit("was not refused")
+    except GLib.Error as error:
+        assert "InvalidName" in error.message, error.message[:500]
+PYTHON
+echo "$before KiB, then $(resident) KiB"
+(($(resident) < before + 8 * 1024))
+
 echo "and is refused to switch"
 refused as_user busctl --system call $name $object $name SetMode 'sa{sv}' bpf 0
 refused as_user pandemonium mode bpf
