@@ -219,11 +219,15 @@ fn add_autostart(
             };
             match (set_enabled(is_enabled), &*shell.borrow()) {
                 (Ok(()), _) => action.set_state(&is_enabled.to_variant()),
-                (Err(error), Some(shell)) => {
-                    let trouble = Trouble::Failed(error.to_string());
-                    shell.window().asker().tell(&trouble);
+                (Err(error), shell) => {
+                    // A switch may have moved by itself, and only follows what changes.
+                    action.set_state(&is_enabled.to_variant());
+                    action.set_state(&(!is_enabled).to_variant());
+                    if let Some(shell) = shell {
+                        let trouble = Trouble::Failed(error.to_string());
+                        shell.window().asker().tell(&trouble);
+                    }
                 }
-                (Err(_), None) => {}
             }
         })
         .build();

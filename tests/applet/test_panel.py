@@ -41,7 +41,14 @@ class InPanel(Case):
         self.hands.press("Start with the Session")
         self.until_shown("Not done: ")
         self.assertFalse(self.hands.is_checked("Start with the Session"))
+        # The switch in the row moves by itself.
+        self.hands.act("Start with the Session")
+        until("the switch is back", lambda: not self.hands.is_checked("Start with the Session"))
         self.file.parent.unlink()
+        self.hands.act("Start with the Session")
+        until("it comes", self.file.exists)
+        self.hands.act("Start with the Session")
+        until("it does not", lambda: not self.file.exists())
 
     def test_3_it_needs_no_daemon(self):
         self.machine.kill_daemon()
