@@ -102,6 +102,16 @@ static __always_inline void classify_sleep(const struct task_struct *p, struct t
 }
 
 /*
+ * quiescent() would say this of tasks that are queued as well, but none of those sleeps, and to call it
+ * costs as much as all that it has to do.
+ */
+static __always_inline void begin_sleep(const struct task_struct *p, struct task_ctx *t, u64 now)
+{
+	classify_sleep(p, t);
+	t->slept_ns = now;
+}
+
+/*
  * Called when a task goes on wanting the CPU, with all that it ran since it last slept. A compositor
  * may run on until its budget is used up.
  */

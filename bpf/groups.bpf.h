@@ -123,12 +123,13 @@ static __always_inline void leave_group(struct task_ctx *t)
 static __always_inline void join_group(struct task_struct *p, struct task_ctx *t)
 {
 	u32 load = task_load(p);
+	u32 group = group_of(p->sched_task_group);
 
-	if (t->group && t->group_load != load)
+	if (t->group && (t->group != group || t->group_load != load))
 		leave_group(t);
 	if (t->group)
 		return;
-	t->group = group_of(p->sched_task_group);
+	t->group = group;
 	if (!t->group)
 		return;
 	t->group_load = load;

@@ -143,6 +143,7 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 		return;
 	leave_queue(t);
 	t->better_cpu = 0;
+	c->hands_over = false;
 	count_start(t, cpu);
 	if (t->woken_ns) {
 		count_wake_latency(t->tier, time_delta(now, t->woken_ns));
@@ -175,35 +176,28 @@ void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)
 {
 	struct task_ctx *t = task_ctx_of(p);
 	struct cpu_ctx *c = cpu_ctx_of(scx_bpf_task_cpu(p));
+	u64 now = scx_bpf_now();
 
 	c->tier = NR_TIERS;
 	if (t)
-		charge_run(p, t, c, scx_bpf_now());
+		charge_run(p, t, c, now);
 	end_batch_run(c);
 	if (!t)
 		return;
-	if (!runnable)
+	if (!runnable) {
+		leave_group(t);
+		/* Otherwise somebody changes what it is, or where it may run, and it goes on. */
+		if (p->__state)
+			begin_sleep(p, t, now);
 		return;
+	}
+	take_back_hand_over(c);
 	/* A program that has not slept since it started was not looked at under its own name. */
 	if (!t->wakes && t->awake_run_ns < CHARGE_MAX_NS)
 		look_at(p, t);
 	demote_if_cpu_bound(p, t, t->awake_run_ns, t->boost_ns);
 	if (t->tier == TIER_BATCH)
 		join_group(p, t);
-}
-
-void BPF_STRUCT_OPS(pandemonium_quiescent, struct task_struct *p, u64 deq_flags)
-{
-	struct task_ctx *t = task_ctx_of(p);
-
-	if (!t)
-		return;
-	leave_queue(t);
-	leave_group(t);
-	if (!(deq_flags & SCX_DEQ_SLEEP))
-		return;
-	classify_sleep(p, t);
-	t->slept_ns = scx_bpf_now();
 }
 
 void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
@@ -429,7 +423,6 @@ SCX_OPS_DEFINE(pandemonium,
 	       .dispatch      = (void *)pandemonium_dispatch,
 	       .running       = (void *)pandemonium_running,
 	       .stopping      = (void *)pandemonium_stopping,
-	       .quiescent     = (void *)pandemonium_quiescent,
 	       .tick          = (void *)pandemonium_tick,
 	       .update_idle   = (void *)pandemonium_update_idle,
 	       .cpu_release   = (void *)pandemonium_cpu_release,

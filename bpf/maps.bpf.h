@@ -109,6 +109,8 @@ struct cpu_ctx {
 	/* In cpu_release(), whose nested enqueue() adds a second prologue. */
 	bool releasing;
 	bool online;
+	/* The first that the running task woke on its way to sleep waits in the local queue. */
+	bool hands_over;
 	u32 help_cursor;
 	u32 node_cursor;
 	/* Events that this CPU caused, and how far they went into the load estimate; of no use to others. */

@@ -26,6 +26,14 @@ static __always_inline void place_local(struct task_struct *p, struct task_ctx *
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE_UNDECIDED_NS, enq_flags | SCX_ENQ_IMMED);
 }
 
+/* Behind what runs there, and to stay: SCX_ENQ_IMMED would bring it back. */
+static __always_inline void place_behind(struct task_struct *p, struct task_ctx *t, s32 cpu)
+{
+	leave_queue(t);
+	rebase_vtime(t, node_queue(cpu, queue_kind_of(t)));
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE_UNDECIDED_NS, 0);
+}
+
 /*
  * How strongly a wake-up asks for a CPU. Any wake-up may interrupt batch work, since something
  * outside is waiting, but a batch task only while it has had less than its share.
@@ -131,6 +139,31 @@ VERIFIED_ONCE int queue_for_cpu(struct task_struct *p __arg_trusted, struct task
 }
 
 /*
+ * The waker is as good as asleep: the first one goes where the CPU finds it without asking dispatch(). Others
+ * wait where they may be taken, and so does the first if the waker loses the CPU before it sleeps.
+ */
+static __always_inline void hand_over(struct task_struct *p, struct task_ctx *t, s32 cpu, u64 now)
+{
+	struct cpu_ctx *c = cpu_ctx_of(cpu);
+
+	if (c->hands_over) {
+		queue_for_cpu(p, t, cpu, now);
+		return;
+	}
+	c->hands_over = true;
+	place_behind(p, t, cpu);
+}
+
+/* Before 6.19 cpu_release() does it, for a higher class only. */
+static __always_inline void take_back_hand_over(struct cpu_ctx *c)
+{
+	if (!c->hands_over)
+		return;
+	c->hands_over = false;
+	scx_bpf_reenqueue_local_from_anywhere();
+}
+
+/*
  * Onto a CPU found idle and claimed. A realtime task may still come first; where the kernel does not
  * give back what is in the local queue then, the CPU's own queue is the safe place.
  */
@@ -231,7 +264,7 @@ static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t,
 		wake_flags &= ~(u64)SCX_WAKE_SYNC;
 	/* It is out of the way before an idle CPU is awake, and the two share a cache. */
 	if (wake_flags & SCX_WAKE_SYNC && comes_free_soon(this_cpu, now)) {
-		queue_for_cpu(p, t, this_cpu, now);
+		hand_over(p, t, this_cpu, now);
 		return this_cpu;
 	}
 	if (should_wait_near(p, t, prev_cpu, now)) {
@@ -281,10 +314,7 @@ static __always_inline bool place_pinned_wakeup(struct task_struct *p, struct ta
 		return true;
 	}
 	if (settings.local_kthreads && p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1) {
-		/* Behind what runs, and there to stay: SCX_ENQ_IMMED would bring it back. */
-		leave_queue(t);
-		rebase_vtime(t, node_queue(cpu, queue_kind_of(t)));
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE_UNDECIDED_NS, 0);
+		place_behind(p, t, cpu);
 		count(CNT_LOCAL_KTHREADS);
 		return true;
 	}

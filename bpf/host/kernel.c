@@ -30,6 +30,7 @@ struct host_cpu {
 	bool held;
 	bool has_idle_bit;
 	bool resched;
+	bool reenqueues;
 	bool is_deaf;
 };
 
@@ -48,7 +49,8 @@ static char error[200];
 int __preempt_count;
 int pcpu_hot;
 
-#define HARDIRQ_COUNT 0x10000
+#define HARDIRQ_COUNT	   0x10000
+#define TASK_INTERRUPTIBLE 1
 
 __attribute__((format(printf, 1, 2))) static void fail(const char *format, ...)
 {
@@ -326,6 +328,15 @@ static void schedule(s32 cpu)
 	pandemonium_running(next);
 }
 
+static void reenqueue_if_asked(s32 cpu)
+{
+	if (!cpus[cpu].reenqueues)
+		return;
+	cpus[cpu].reenqueues = false;
+	this_cpu = cpu;
+	scx_bpf_reenqueue_local();
+}
+
 /* Every CPU that has something to decide does, in the order of their numbers, until none has. */
 static void settle(void)
 {
@@ -335,6 +346,7 @@ static void settle(void)
 	for (turns = 0; again; turns++) {
 		again = false;
 		for (cpu = 0; cpu < nr_cpus; cpu++) {
+			reenqueue_if_asked(cpu);
 			if (!cpus[cpu].resched || cpus[cpu].is_deaf)
 				continue;
 			schedule(cpu);
@@ -463,6 +475,7 @@ static void activate(struct task_struct *p, s32 waker, u64 wake_flags, u64 enq_f
 	s32 cpu = p->cpu;
 
 	this_cpu = waker;
+	p->__state = 0;
 	p->scx.flags |= SCX_TASK_QUEUED;
 	p->waits_since = now_ns;
 	if (p->nr_cpus_allowed > 1 && !p->migration_disabled) {
@@ -524,8 +537,8 @@ static struct task_struct *deactivate(s32 cpu)
 	}
 	charge_slice(c);
 	p->nvcsw++;
+	p->__state = TASK_INTERRUPTIBLE;
 	pandemonium_stopping(p, false);
-	pandemonium_quiescent(p, SCX_DEQ_SLEEP);
 	p->scx.flags &= ~SCX_TASK_QUEUED;
 	c->resched = true;
 	return p;
@@ -608,7 +621,6 @@ void kernel_unhold(s32 cpu)
 static void requeue(struct task_struct *p)
 {
 	unlink_task(p);
-	pandemonium_quiescent(p, 0);
 	p->cpu = fallback_cpu(p);
 	enqueue(p, 0);
 	if (is_idle(&cpus[p->cpu]))
@@ -865,6 +877,13 @@ void scx_bpf_reenqueue_local(void)
 		this_cpu = cpu;
 		enqueue(p, SCX_ENQ_REENQ);
 	}
+}
+
+/* The kernel does it once it is done with what it is about. */
+int scx_bpf_reenqueue_local_from_anywhere(void)
+{
+	cpus[this_cpu].reenqueues = true;
+	return 0;
 }
 
 struct cpumask *scx_bpf_get_online_cpumask(void)

@@ -10,7 +10,6 @@ void pandemonium_enqueue(struct task_struct *p, u64 enq_flags);
 void pandemonium_dispatch(s32 cpu, struct task_struct *prev);
 void pandemonium_running(struct task_struct *p);
 void pandemonium_stopping(struct task_struct *p, bool runnable);
-void pandemonium_quiescent(struct task_struct *p, u64 deq_flags);
 void pandemonium_tick(struct task_struct *p);
 void pandemonium_update_idle(s32 cpu, bool idle);
 void pandemonium_cpu_release(s32 cpu, struct scx_cpu_release_args *args);

@@ -99,6 +99,8 @@ struct task_struct {
 	s32 prio;
 	s32 nr_cpus_allowed;
 	cpumask_t *cpus_ptr;
+	/* 0 unless it sleeps or is about to. */
+	unsigned int __state;
 	u32 migration_disabled;
 	u64 nvcsw;
 	u64 nivcsw;

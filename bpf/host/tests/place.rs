@@ -199,9 +199,52 @@ fn only_a_waker_that_is_nearly_done_is_better_than_the_idle_cpu_of_the_cache() {
         m.advance(ran_ns);
         let task = asleep(&mut m, INTERACTIVE, 1);
         m.wake_sync(task, 0);
-        assert_eq!(m.waiting_for(0, Kind::Interactive) == 1, waits);
         assert_eq!(m.running(1) == Some(task), !waits);
+        m.sleep(0);
+        assert_eq!(m.running(0) == Some(task), waits);
     }
+}
+
+/// A task that a waker on CPU 0, which usually runs for 20 us, woke on its way to sleep.
+fn handed_over(m: &mut Machine) -> Task {
+    let task = asleep(m, INTERACTIVE, 0);
+    m.wake_sync(task, 0);
+    task
+}
+
+fn waker_that_is_nearly_done(m: &mut Machine) {
+    let waker = asleep(m, INTERACTIVE, 0);
+    m.set_history(waker, 10, 2, 20 * US);
+    m.interrupt(waker, 0);
+    m.advance(10 * US);
+}
+
+#[test]
+fn the_first_that_is_handed_over_to_runs_next_and_the_second_waits_where_it_may_be_taken() {
+    let mut m = Machine::with_cpus(2);
+    m.hold(1);
+    waker_that_is_nearly_done(&mut m);
+    let first = handed_over(&mut m);
+    assert_eq!(m.waiting_for(0, Kind::Interactive), 0);
+    let second = handed_over(&mut m);
+    assert_eq!(m.waiting_for(0, Kind::Interactive), 1);
+    m.sleep(0);
+    assert_eq!(m.running(0), Some(first));
+    m.unhold(1);
+    assert_eq!(m.running(1), Some(second));
+}
+
+#[test]
+fn what_was_handed_over_goes_elsewhere_if_the_waker_loses_the_cpu_before_it_sleeps() {
+    let mut m = Machine::with_cpus(3);
+    waker_that_is_nearly_done(&mut m);
+    let task = handed_over(&mut m);
+    assert_eq!(m.running(1), None);
+    let urgent = asleep(&mut m, LAT_CRITICAL, 0);
+    m.bind(urgent, &[0]);
+    m.interrupt(urgent, 0);
+    assert_eq!(m.running(0), Some(urgent));
+    assert!([m.running(1), m.running(2)].contains(&Some(task)));
 }
 
 #[test]

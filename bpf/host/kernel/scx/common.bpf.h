@@ -99,7 +99,7 @@ void scx_bpf_put_cpumask(const struct cpumask *mask);
 s32 scx_bpf_select_cpu_dfl(struct task_struct *p, s32 prev_cpu, u64 wake_flags, bool *is_idle);
 bool scx_bpf_test_and_clear_cpu_idle(s32 cpu);
 
-#define scx_bpf_reenqueue_local_from_anywhere scx_bpf_reenqueue_local
-#define scx_bpf_dump(...)		      host_dump(__VA_ARGS__)
+int scx_bpf_reenqueue_local_from_anywhere(void);
+#define scx_bpf_dump(...) host_dump(__VA_ARGS__)
 
 #endif /* __HOST_SCX_COMMON_BPF_H */
