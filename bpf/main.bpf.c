@@ -166,7 +166,7 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	}
 	if (t->tier == TIER_BATCH)
 		join_group(p, t);
-	slice = task_slice(p, t, cpu, now);
+	slice = begin_slice(t, task_slice(p, t, cpu, now), now);
 	if (slice != SLICE_ENDLESS)
 		count_slice(slice);
 	scx_bpf_task_set_slice(p, slice);
@@ -192,6 +192,7 @@ void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)
 		return;
 	}
 	take_back_hand_over(c);
+	interrupt_slice(t, now);
 	/* A program that has not slept since it started was not looked at under its own name. */
 	if (!t->wakes && t->awake_run_ns < CHARGE_MAX_NS)
 		look_at(p, t);
@@ -224,6 +225,7 @@ void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
 	}
 	if (!tick_should_preempt(t, cpu, ran, now))
 		return;
+	t->slice_end_ns = now;
 	scx_bpf_task_set_slice(p, 0);
 	count(CNT_TICK_PREEMPTS);
 }

@@ -141,6 +141,11 @@ struct task_ctx {
 	u64 awake_run_ns;
 	u64 avg_runtime_ns;
 	u64 runtime_dev_ns;
+	/* When its slice ends, and what it had of that in virtual time. */
+	u64 slice_end_ns;
+	u64 slice_vtime;
+	/* What was left of a slice that others interrupted, while it waits to go on; otherwise 0. */
+	u64 slice_left_ns;
 	/* Rates per 100 ms with RATE_FRACTION_BITS of fraction, so that small ones can average. */
 	u32 wakeup_freq;
 	u32 csw_rate;

@@ -274,10 +274,16 @@ static __always_inline void queue_enter(struct task_ctx *t, u32 queue, u64 now)
 	join_queue(t, queue, now);
 }
 
+/* Virtual time at which the task's turn begins, or began if it was interrupted. */
+static __always_inline u64 turn_vtime(const struct task_ctx *t)
+{
+	return t->slice_left_ns ? t->vtime - t->slice_vtime : t->vtime;
+}
+
 static __always_inline void queue_insert_entered(struct task_struct *p, const struct task_ctx *t,
 						 u64 enq_flags)
 {
-	u64 deadline = t->vtime;
+	u64 deadline = turn_vtime(t);
 
 	if (!(t->queue & QUEUE_BATCH))
 		deadline += awake_penalty_ns(t->awake_run_ns, t->tier);
@@ -299,7 +305,7 @@ static __always_inline void advance_clock(struct task_ctx *t)
 	if (t->is_rescued)
 		t->is_rescued = false;
 	else
-		q->clock = vtime_later(t->vtime, q->clock);
+		q->clock = vtime_later(turn_vtime(t), q->clock);
 }
 
 /* A program that has not slept since it was launched, and had no more than the lead it began with. */

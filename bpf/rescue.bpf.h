@@ -51,6 +51,7 @@ static __always_inline void charge_run(struct task_struct *p, struct task_ctx *t
 	t->awake_run_ns += ran;
 	t->vtime += delta;
 	t->batch_vtime += delta;
+	t->slice_vtime += delta;
 	if (t->queue & QUEUE_BATCH) {
 		advance_clock_by_service(t, delta, ran);
 		note_batch_run(c, queue_state_of(t->queue), now, ran);

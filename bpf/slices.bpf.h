@@ -30,6 +30,29 @@ static __always_inline u64 task_slice(struct task_struct *p, const struct task_c
 	return slice_of_sleeper(t->tier, t->avg_runtime_ns, sleeper_slice_max(cpu, now));
 }
 
+/* A new one, or what was left of the last. */
+static __always_inline u64 begin_slice(struct task_ctx *t, u64 slice_ns, u64 now)
+{
+	if (t->slice_left_ns && t->slice_left_ns < slice_ns)
+		slice_ns = t->slice_left_ns;
+	else
+		t->slice_vtime = 0;
+	t->slice_left_ns = 0;
+	t->slice_end_ns = now + slice_ns;
+	return slice_ns;
+}
+
+/*
+ * Batch work that something more urgent interrupted has not had its turn yet. It keeps the place among the others
+ * that it had when the turn began, and goes on with what is left.
+ */
+static __always_inline void interrupt_slice(struct task_ctx *t, u64 now)
+{
+	u64 left = time_delta(t->slice_end_ns, now);
+
+	t->slice_left_ns = t->queue & QUEUE_BATCH && left >= BATCH_SLICE_MIN_NS ? left : 0;
+}
+
 static __always_inline bool interactive_waits(s32 cpu)
 {
 	return nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)) ||

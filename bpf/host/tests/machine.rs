@@ -80,13 +80,13 @@ fn with_demanding_sleepers(nr_cpus: u32) -> Machine {
 }
 
 #[test]
-fn a_hog_among_sleepers_that_want_more_than_there_is_never_waits_for_more_than_6_ms() {
+fn a_hog_among_sleepers_that_want_more_than_there_is_never_waits_for_more_than_7_ms() {
     for nr_cpus in [2, 4, 8, 12] {
         let mut m = with_demanding_sleepers(nr_cpus);
         let hog = spawn(&mut m, 0, SEC, 0);
         m.run_for(2 * SEC);
         let view = m.view(hog);
-        assert!(view.longest_wait_ns <= 6 * MS, "{nr_cpus} CPUs: {view:?}");
+        assert!(view.longest_wait_ns <= 7 * MS, "{nr_cpus} CPUs: {view:?}");
         let fair_ns = 2 * SEC * u64::from(nr_cpus) / u64::from(4 * nr_cpus + 1);
         assert!(view.ran_ns > fair_ns, "{nr_cpus} CPUs: {view:?}");
     }
@@ -107,7 +107,7 @@ fn a_moment_of_other_batch_work_is_no_turn_of_the_hog_that_waits() {
         m.forget_wait(hog);
         m.run_for(2 * SEC);
         let view = m.view(hog);
-        assert!(view.longest_wait_ns <= 6 * MS, "{nr_cpus} CPUs: {view:?}");
+        assert!(view.longest_wait_ns <= 7 * MS, "{nr_cpus} CPUs: {view:?}");
     }
 }
 

@@ -87,19 +87,40 @@ fn what_waits_for_one_cpu_alone_shortens_its_batch_slices_the_most() {
 }
 
 #[test]
-fn every_start_gets_a_whole_new_slice() {
-    for (tier, slice_ns, run_ns) in [(INTERACTIVE, 200 * US, 150 * US), (BATCH, 20 * MS, 3 * MS)] {
+fn a_sleeper_starts_with_a_whole_slice_and_interrupted_batch_work_with_what_was_left() {
+    for (tier, run_ns, slices_ns) in [
+        (INTERACTIVE, 150 * US, [200 * US; 4]),
+        (BATCH, 3 * MS, [20 * MS, 17 * MS, 14 * MS, 11 * MS]),
+        // Less than a millisecond is not worth another switch.
+        (BATCH, 19 * MS + MS / 2, [20 * MS; 4]),
+    ] {
         let mut m = Machine::with_cpus(1);
         let task = running(&mut m, tier, 0);
-        assert_eq!(m.view(task).slice_ns, slice_ns);
-        for _ in 0..3 {
+        for slice_ns in slices_ns {
+            assert_eq!(m.view(task).slice_ns, slice_ns, "{tier} after {run_ns}");
             m.advance(run_ns);
             m.hold(0);
-            assert_eq!(m.view(task).ran_ns % run_ns, 0);
             m.unhold(0);
-            assert_eq!(m.view(task).slice_ns, slice_ns);
         }
     }
+}
+
+#[test]
+fn batch_work_that_is_interrupted_goes_on_before_the_others() {
+    let mut m = Machine::with_cpus(1);
+    let task = running(&mut m, BATCH, 0);
+    let other = waiting(&mut m, BATCH);
+    let waker = asleep(&mut m, LAT_CRITICAL, 0);
+    m.advance(3 * MS);
+    let left_ns = m.view(task).slice_ns;
+    m.interrupt(waker, 0);
+    assert_eq!(m.running(0), Some(waker));
+    m.advance(50 * US);
+    m.sleep(0);
+    assert_eq!(m.running(0), Some(task));
+    m.advance(left_ns);
+    m.tick(0);
+    assert_eq!(m.running(0), Some(other));
 }
 
 #[test]
