@@ -100,7 +100,11 @@ struct cpu_ctx {
 	u64 expected_end;
 	/* Tier of what runs now; NR_TIERS while it is idle or a higher class has the CPU. */
 	u32 tier;
-	/* Runs from elsewhere since the batch queues last got a fair turn here, and what they got of it. */
+	/*
+	 * Runs from elsewhere since the batch queues last got a fair turn here, how long those took together, and
+	 * what the batch queues got of their next turn.
+	 */
+	u64 other_ran_ns;
 	u32 since_batch;
 	u32 batch_ran_ns;
 	bool own_batch_last;

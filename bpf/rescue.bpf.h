@@ -15,8 +15,10 @@
 #define IDLE_WAIT_MAX_NS (2000 * NSEC_PER_MSEC_)
 /* Batch work of which nothing runs goes first after this. */
 #define BATCH_STALL_MAX_NS (4 * NSEC_PER_MSEC_)
-#define SCAN_DEPTH	   64
-#define SCAN_PERIOD_NS	   (50 * NSEC_PER_MSEC_)
+/* Other work has had enough of a CPU for batch work to ask for its share; a few wake-ups are no burden to it. */
+#define SQUEEZED_AFTER_NS (1 * NSEC_PER_MSEC_)
+#define SCAN_DEPTH	  64
+#define SCAN_PERIOD_NS	  (50 * NSEC_PER_MSEC_)
 /* While a scan finds starved tasks, the next one comes sooner. */
 #define SCAN_AGAIN_NS (4 * NSEC_PER_MSEC_)
 
@@ -34,6 +36,7 @@ static __always_inline void note_batch_run(struct cpu_ctx *c, struct queue_state
 		return;
 	c->batch_ran_ns = 0;
 	c->since_batch = 0;
+	c->other_ran_ns = 0;
 }
 
 /* What the task ran for since its start, or since it was last charged. */
@@ -55,6 +58,8 @@ static __always_inline void charge_run(struct task_struct *p, struct task_ctx *t
 	if (t->queue & QUEUE_BATCH) {
 		advance_clock_by_service(t, delta, ran);
 		note_batch_run(c, queue_state_of(t->queue), now, ran);
+	} else {
+		c->other_ran_ns += ran;
 	}
 }
 
@@ -278,9 +283,10 @@ static __always_inline bool is_batch_squeezed(s32 cpu)
 /* What is not batch work has had its runs here for now. */
 static __always_inline bool is_batch_due(s32 cpu, u64 now)
 {
-	u32 runs = cpu_ctx_of(cpu)->since_batch;
+	const struct cpu_ctx *c = cpu_ctx_of(cpu);
 
-	return runs && (runs >= deficit_budget(cpu, now) || is_batch_squeezed(cpu));
+	return c->since_batch && (c->since_batch >= deficit_budget(cpu, now) ||
+				  (c->other_ran_ns >= SQUEEZED_AFTER_NS && is_batch_squeezed(cpu)));
 }
 
 /* Step 2. Deficit round robin: after so many runs of other tiers, one of batch before those that wait. */

@@ -169,11 +169,16 @@ fn so_many_runs_of_other_work_force_one_of_batch() {
 }
 
 #[test]
-fn many_tasks_of_batch_of_which_hardly_any_runs_are_forced_after_one_run_of_other_work() {
+fn many_tasks_of_batch_of_which_hardly_any_runs_are_forced_after_a_millisecond_of_other_work() {
     let budget = Limits::for_cpus(3).deficit_budget as usize;
-    for (batch, runs_elsewhere, forced_after) in
-        [(2, false, budget), (8, false, 1), (8, true, budget)]
-    {
+    for (batch, runs_elsewhere, run_ns, forced_after) in [
+        (2, false, MS / 4, budget),
+        (8, false, MS, 1),
+        (8, false, MS / 2, 2),
+        // Wake-ups that take next to nothing are no reason to hold up the next one.
+        (8, false, MS / 20, budget),
+        (8, true, MS / 4, budget),
+    ] {
         let mut m = held(3);
         let batch: Vec<Task> = (0..batch).map(|_| scenes::waiting(&mut m, BATCH)).collect();
         for _ in 0..budget + 2 {
@@ -181,12 +186,14 @@ fn many_tasks_of_batch_of_which_hardly_any_runs_are_forced_after_one_run_of_othe
         }
         if runs_elsewhere {
             m.unhold(2);
+            m.advance(MS);
             m.exit(2);
             assert!(batch.contains(&m.running(2).unwrap()));
         }
-        let ran = order(&mut m);
+        let ran = order_of_runs(&mut m, run_ns);
         let first = ran.iter().position(|task| batch.contains(task)).unwrap();
-        assert_eq!(first, forced_after, "{} {runs_elsewhere}", batch.len());
+        let scene = format!("{} {runs_elsewhere} {run_ns}", batch.len());
+        assert_eq!(first, forced_after, "{scene}");
     }
 }
 
