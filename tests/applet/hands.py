@@ -12,6 +12,9 @@ from desktop import PATIENCE, until
 
 gi.require_version("Atspi", "2.0")
 
+# Seconds after which a click that opened nothing is tried again.
+SWALLOWED = PATIENCE / 3
+
 Seen = namedtuple("Seen", "node name role states")
 
 # Roles that a person acts on.
@@ -142,7 +145,12 @@ class Hands:
     def choose(self, name, index):
         """Takes the choice with this number of a list that drops down."""
         self.click(name, "combo box")
-        self.until_open("list item")
+        try:
+            self.until_open("list item", SWALLOWED)
+        except AssertionError:
+            # A click on what had not quite closed yet has only closed it.
+            self.click(name, "combo box")
+            self.until_open("list item")
         self.keys("Home", *["Down"] * index, "Return")
 
     def choose_in_menu(self, name, item):
@@ -200,7 +208,7 @@ class Hands:
         until(f"{title} is gone", lambda: not self.windows(title))
         self.focus_on("PANDEMONIUM")
 
-    def until_open(self, role):
+    def until_open(self, role, patience=PATIENCE):
         """Until something of that kind has the keyboard: keys that come earlier would go elsewhere."""
         seen = []
 
@@ -209,7 +217,7 @@ class Hands:
             return any(found[0] == role for found in seen)
 
         try:
-            until(f"a {role} has the keyboard", probe)
+            until(f"a {role} has the keyboard", probe, patience)
         except AssertionError as error:
             raise AssertionError(f"{error}; instead: {seen}") from None
 
