@@ -205,13 +205,14 @@ fn only_a_waker_that_is_nearly_done_is_better_than_the_idle_cpu_of_the_cache() {
     }
 }
 
-/// A task that a waker on CPU 0, which usually runs for 20 us, woke on its way to sleep.
+/// A task that what runs on CPU 0 woke on its way to sleep.
 fn handed_over(m: &mut Machine) -> Task {
     let task = asleep(m, INTERACTIVE, 0);
     m.wake_sync(task, 0);
     task
 }
 
+/// On CPU 0; it usually runs for 20 us, and has run for 10.
 fn waker_that_is_nearly_done(m: &mut Machine) {
     let waker = asleep(m, INTERACTIVE, 0);
     m.set_history(waker, 10, 2, 20 * US);
