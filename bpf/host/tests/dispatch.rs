@@ -172,12 +172,13 @@ fn so_many_runs_of_other_work_force_one_of_batch() {
 fn many_tasks_of_batch_of_which_hardly_any_runs_are_forced_after_a_millisecond_of_other_work() {
     let budget = Limits::for_cpus(3).deficit_budget as usize;
     for (batch, runs_elsewhere, run_ns, forced_after) in [
-        (2, false, MS / 4, budget),
+        (1, false, MS / 4, budget),
         (8, false, MS, 1),
         (8, false, MS / 2, 2),
         // Wake-ups that take next to nothing are no reason to hold up the next one.
         (8, false, MS / 20, budget),
-        (8, true, MS / 4, budget),
+        (4, false, MS / 4, 4),
+        (4, true, MS / 4, budget),
     ] {
         let mut m = held(3);
         let batch: Vec<Task> = (0..batch).map(|_| scenes::waiting(&mut m, BATCH)).collect();
@@ -231,7 +232,7 @@ fn batch_takes_its_turn_unforced_when_nobody_else_waits() {
 #[test]
 fn a_short_run_of_batch_is_not_yet_its_turn_and_a_long_one_is() {
     let budget = Limits::for_cpus(2).deficit_budget as usize;
-    for (run_ns, batch_in_a_row) in [(MS / 4, 2), (MS / 2, 1)] {
+    for (run_ns, first_forced, batch_in_a_row) in [(MS / 4, 4, 2), (MS / 2, 2, 1)] {
         let mut m = held(2);
         let batch: Vec<Task> = (0..3).map(|_| waiting_node(&mut m, BATCH)).collect();
         let others: Vec<Task> = (0..budget + 2)
@@ -243,7 +244,7 @@ fn a_short_run_of_batch_is_not_yet_its_turn_and_a_long_one_is() {
             .iter()
             .take_while(|task| !others.contains(task))
             .count();
-        assert_eq!((first, forced), (budget, batch_in_a_row), "{run_ns}");
+        assert_eq!((first, forced), (first_forced, batch_in_a_row), "{run_ns}");
     }
 }
 

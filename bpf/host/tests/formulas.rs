@@ -74,8 +74,9 @@ fn batch_work_has_room_up_to_its_share_of_the_cpus() {
             .take_while(|running| f::has_room_in_fair_share(batch, interactive, *running, nr_cpus))
             .count()
     };
-    // One of 17 and another 8 that run has no right to a whole CPU of 8.
+    // One of 17 and another 8 that run has no right to half of a CPU of 8.
     assert_eq!(cpus_for(1, 16, 8), 0);
+    assert_eq!(cpus_for(3, 16, 8), 1);
     assert_eq!(cpus_for(12, 12, 8), 3);
     assert_eq!(cpus_for(100, 0, 8), 7);
     assert_eq!(cpus_for(0, 0, 8), 0);

@@ -66,17 +66,21 @@ fn frames_are_in_time_beside_hogs_on_machines_of_every_size() {
     }
 }
 
-/// Four sleepers a CPU, who together want twice what there is.
-fn with_demanding_sleepers(nr_cpus: u32) -> Machine {
+/// Four sleepers a CPU, who together want more than there is; they sleep for 0.5 to 1.5 ms.
+fn with_sleepers_that_run_for(run_ns: u64, nr_cpus: u32, seed: u64) -> Machine {
     let mut m = Machine::with_cpus(nr_cpus);
     for i in 0..u64::from(4 * nr_cpus) {
-        let sleep_ns = (500 + i * 397 % 1000) * US;
+        let sleep_ns = (500 + (i * 397 + seed * 131) % 1000) * US;
         let sleeper = spawn(&mut m, 0, 30 * US, sleep_ns);
         m.run_for(60 * US);
-        m.set_habit(sleeper, MS, sleep_ns);
+        m.set_habit(sleeper, run_ns, sleep_ns);
         m.run_for(60 * US);
     }
     m
+}
+
+fn with_demanding_sleepers(nr_cpus: u32) -> Machine {
+    with_sleepers_that_run_for(MS, nr_cpus, 0)
 }
 
 #[test]
@@ -89,6 +93,26 @@ fn a_hog_among_sleepers_that_want_more_than_there_is_never_waits_for_more_than_7
         assert!(view.longest_wait_ns <= 7 * MS, "{nr_cpus} CPUs: {view:?}");
         let fair_ns = 2 * SEC * u64::from(nr_cpus) / u64::from(4 * nr_cpus + 1);
         assert!(view.ran_ns > fair_ns, "{nr_cpus} CPUs: {view:?}");
+    }
+}
+
+#[test]
+fn a_hog_that_began_never_waits_for_8_ms_whatever_the_sleepers_beside_it_want() {
+    for nr_cpus in [2, 4, 8, 12] {
+        for (run_us, seed) in [(700, 31), (1000, 25), (1500, 6), (1500, 22), (1500, 42)] {
+            let mut m = with_sleepers_that_run_for(run_us * US, nr_cpus, seed);
+            let hog = spawn(&mut m, seed as u32 % nr_cpus, SEC, 0);
+            while m.cpu_of(hog).is_none() {
+                m.run_for(100 * US);
+            }
+            m.forget_wait(hog);
+            m.run_for(SEC / 2);
+            let view = m.view(hog);
+            assert!(
+                view.longest_wait_ns <= 8 * MS,
+                "{run_us} us {seed} at {nr_cpus} CPUs: {view:?}"
+            );
+        }
     }
 }
 
@@ -203,6 +227,7 @@ fn programs_that_are_launched_all_the_time_leave_hogs_most_of_their_share() {
             m.run_for(MS);
         }
         let part = (ran_ns(&m) - before_ns) as f64 / (SEC / 2 * u64::from(nr_cpus)) as f64;
+        eprintln!("part {part}");
         assert!(part >= 0.4, "{part} at {nr_cpus} CPUs");
     }
 }
