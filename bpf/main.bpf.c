@@ -155,6 +155,7 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	c->started_ns = now;
 	c->expected_end = now + t->avg_runtime_ns;
 	c->tier = t->tier;
+	c->boosted = is_boosted(t);
 	if (!(t->queue & QUEUE_BATCH)) {
 		c->since_batch++;
 	} else {

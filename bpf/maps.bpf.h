@@ -98,7 +98,7 @@ struct cpu_ctx {
 	u64 protected_until;
 	/* When what runs now usually is done. */
 	u64 expected_end;
-	/* Tier of what runs now; NR_TIERS while it is idle or a higher class has the CPU. */
+	/* Tier of what runs now; NR_TIERS while it is idle, taken for a wake-up, or a higher class has the CPU. */
 	u32 tier;
 	/*
 	 * Runs from elsewhere since the batch queues last got a fair turn here, how long those took together, and
@@ -115,6 +115,8 @@ struct cpu_ctx {
 	bool online;
 	/* The first that the running task woke on its way to sleep waits in the local queue. */
 	bool hands_over;
+	/* What runs is a compositor with budget left. */
+	bool boosted;
 	u32 help_cursor;
 	u32 node_cursor;
 	/* Events that this CPU caused, and how far they went into the load estimate; of no use to others. */

@@ -11,6 +11,10 @@
 /* To wait for a CPU that should come free within this time is better than to wake one far away. */
 #define SOON_NS (50 * NSEC_PER_USEC_)
 
+/* A usual run up to this is short; what should go on for more than the other can be interrupted for it. */
+#define SHORT_RUN_NS (250 * NSEC_PER_USEC_)
+#define LONG_REST_NS (250 * NSEC_PER_USEC_)
+
 /* A program that is launched stops only what has run for so long. */
 #define LAUNCH_AFTER_NS (4 * NSEC_PER_MSEC_)
 
@@ -46,9 +50,25 @@ static __always_inline u32 wake_rank(const struct task_ctx *t)
 									    TIER_BATCH;
 }
 
-static __always_inline bool may_preempt(const struct cpu_ctx *c, u32 rank, u64 now)
+/* What needs next to nothing, as far as is known. */
+static __always_inline bool is_short(const struct task_ctx *t)
 {
-	return c->tier < rank && now >= c->protected_until;
+	return t->age >= AGE_CLASSIFIED && t->avg_runtime_ns <= SHORT_RUN_NS;
+}
+
+/* Whether what runs needs the CPU for long still, if it needs what it usually does. */
+static __always_inline bool goes_on_for_long(const struct cpu_ctx *c, u64 now)
+{
+	return c->tier < NR_TIERS && !c->boosted &&
+	       vtime_diff(c->expected_end, now) > (s64)LONG_REST_NS;
+}
+
+/* Lower tiers stop for higher ones, and what goes on for long stops for what is short. */
+static __always_inline bool may_preempt(const struct cpu_ctx *c, u32 rank, bool is_short, u64 now)
+{
+	if (c->tier >= rank && !(is_short && rank > TIER_BATCH && goes_on_for_long(c, now)))
+		return false;
+	return now >= c->protected_until;
 }
 
 static __always_inline bool is_better_victim(const struct cpu_ctx *a, const struct cpu_ctx *b)
@@ -67,14 +87,15 @@ static __always_inline bool is_victim_here(const struct task_struct *p, const st
 {
 	const struct cpu_ctx *c = cpu_ctx_of(this_cpu);
 
-	return t->is_external && c->tier == TIER_BATCH && may_preempt(c, wake_rank(t), now) &&
+	return t->is_external && c->tier == TIER_BATCH &&
+	       may_preempt(c, wake_rank(t), is_short(t), now) &&
 	       cpu_node[this_cpu & (MAX_CPUS - 1)] == cpu_node[prev_cpu & (MAX_CPUS - 1)] &&
 	       bpf_cpumask_test_cpu(this_cpu, p->cpus_ptr);
 }
 
 /* The allowed CPU nearby whose current task matters least and has run longest; negative if none. */
-VERIFIED_ONCE s32 victim_for_rank(const struct task_struct *p __arg_trusted, u32 rank, s32 prev_cpu,
-				  u64 now)
+VERIFIED_ONCE s32 victim_for_rank(const struct task_struct *p __arg_trusted, u32 rank,
+				  bool is_short, s32 prev_cpu, u64 now)
 {
 	s32 best = -1;
 	u32 i;
@@ -88,7 +109,7 @@ VERIFIED_ONCE s32 victim_for_rank(const struct task_struct *p __arg_trusted, u32
 		if (cpu >= topology.nr_cpu_ids)
 			cpu -= topology.nr_cpu_ids;
 		c = cpu_ctx_of(cpu);
-		if (!may_preempt(c, rank, now))
+		if (!may_preempt(c, rank, is_short, now))
 			continue;
 		if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			continue;
@@ -101,16 +122,13 @@ VERIFIED_ONCE s32 victim_for_rank(const struct task_struct *p __arg_trusted, u32
 static __always_inline s32 pick_victim(const struct task_struct *p, const struct task_ctx *t,
 				       s32 prev_cpu, u64 now)
 {
-	return victim_for_rank(p, wake_rank(t), prev_cpu, now);
+	return victim_for_rank(p, wake_rank(t), is_short(t), prev_cpu, now);
 }
 
-/*
- * Until the victim switches, other wakers see it as taken by the most urgent tier and look
- * elsewhere. Its own next running() puts the truth back.
- */
+/* Until the victim switches, other wakers look elsewhere. Its own next running() puts the truth back. */
 static __always_inline void claim_victim(s32 cpu)
 {
-	cpu_ctx_of(cpu)->tier = TIER_LAT_CRITICAL;
+	cpu_ctx_of(cpu)->tier = NR_TIERS;
 }
 
 /* A short-running waker that says it is about to sleep hands its CPU over without a preemption. */
@@ -318,7 +336,7 @@ static __always_inline bool place_pinned_wakeup(struct task_struct *p, struct ta
 		count(CNT_LOCAL_KTHREADS);
 		return true;
 	}
-	if (!may_preempt(cpu_ctx_of(cpu), wake_rank(t), now))
+	if (!may_preempt(cpu_ctx_of(cpu), wake_rank(t), is_short(t), now))
 		return false;
 	claim_victim(cpu);
 	place_local(p, t, cpu, SCX_ENQ_PREEMPT);

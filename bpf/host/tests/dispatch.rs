@@ -144,7 +144,7 @@ fn a_sleeper_whose_slice_is_over_stops_for_others_like_it_but_not_for_batch() {
         m.hold(1);
         let task = m.task("frames");
         m.enter(task, 0);
-        m.set_history(task, 8, 8, 4 * MS);
+        m.set_history(task, 8, 8, MS / 5);
         m.interrupt(task, 0);
         let waits = waiting_node(&mut m, other);
         m.advance(2 * MS);

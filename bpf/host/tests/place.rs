@@ -139,6 +139,84 @@ fn a_cpu_is_taken_from_lower_tiers_only() {
     }
 }
 
+/// One CPU, whose task usually runs for `usual_ns` and has run for `ran_ns` of that.
+fn busy_for(usual_ns: u64, ran_ns: u64, rates: u32) -> Machine {
+    let mut m = Machine::with_cpus(1);
+    let task = m.task("busy");
+    m.enter(task, 0);
+    m.set_history(task, rates, rates, usual_ns);
+    m.interrupt(task, 0);
+    assert_eq!(m.running(0), Some(task));
+    m.advance(ran_ns);
+    m
+}
+
+#[test]
+fn what_goes_on_for_long_is_stopped_for_what_is_short() {
+    const LONG: u64 = 3 * MS;
+    for (what, tier, usual_ns, ran_ns, waker_usual_ns, takes) in [
+        ("as urgent", INTERACTIVE, LONG, MS, 100 * US, true),
+        ("more urgent", LAT_CRITICAL, LONG, MS, 100 * US, true),
+        (
+            "nearly done",
+            INTERACTIVE,
+            LONG,
+            LONG - 200 * US,
+            100 * US,
+            false,
+        ),
+        (
+            "longer than usual",
+            INTERACTIVE,
+            LONG,
+            LONG + MS,
+            100 * US,
+            false,
+        ),
+        ("short as well", INTERACTIVE, 200 * US, 0, 100 * US, false),
+        (
+            "for another that is not short",
+            INTERACTIVE,
+            LONG,
+            MS,
+            MS,
+            false,
+        ),
+    ] {
+        let mut m = busy_for(usual_ns, ran_ns, if tier == INTERACTIVE { 5 } else { 60 });
+        assert_eq!(m.tier_on(0), tier, "{what}");
+        let task = m.task("waker");
+        m.enter(task, 0);
+        m.set_history(task, 8, 2, waker_usual_ns);
+        assert_eq!(m.view(task).tier, INTERACTIVE, "{what}");
+        m.interrupt(task, 0);
+        assert_eq!(m.running(0) == Some(task), takes, "{what}");
+    }
+}
+
+#[test]
+fn nobody_knows_yet_that_a_new_task_is_short() {
+    let mut m = busy_for(3 * MS, MS, 5);
+    let task = m.task("new");
+    m.enter(task, 0);
+    m.interrupt(task, 0);
+    assert!(m.view(task).waits);
+}
+
+#[test]
+fn a_compositor_is_not_stopped_for_what_is_short() {
+    let mut m = Machine::with_cpus(1);
+    m.add_compositor("comp");
+    let comp = m.task("comp");
+    m.set_executable(comp, c"comp", 0, 0o755, 0);
+    m.enter(comp, 0);
+    m.set_history(comp, 60, 60, 3 * MS);
+    m.interrupt(comp, 0);
+    let short = asleep(&mut m, LAT_CRITICAL, 0);
+    m.interrupt(short, 0);
+    assert_eq!(m.running(0), Some(comp));
+}
+
 #[test]
 fn waking_batch_takes_a_cpu_only_while_it_has_had_less_than_its_share() {
     for (ahead_ns, takes) in [(-1, true), (1, false)] {
