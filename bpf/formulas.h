@@ -257,6 +257,12 @@ FORMULA u64 core_bit(u64 bit, u64 pair)
 	return (bit >> 1) & pair ? bit >> 1 : bit;
 }
 
+/* What a task that has run for @awake_run_ns should still need until it sleeps. */
+FORMULA u64 usual_rest_ns(u64 avg_runtime_ns, u64 awake_run_ns)
+{
+	return avg_runtime_ns > awake_run_ns ? avg_runtime_ns - awake_run_ns : 0;
+}
+
 /*
  * How long a task may run without sleeping before it counts as CPU-bound: beyond the threshold and beyond
  * twice what it usually needs. A frame is no batch work because it takes longer than most runs do.

@@ -110,7 +110,8 @@ void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	kind = queue_kind_of(t);
 	queue = restricted ? cpu_queue(cpu, kind) : node_queue(cpu, kind);
-	if (kind == QUEUE_INTERACTIVE && is_crowded_out(p, t, queue)) {
+	/* What has begun keeps its place: there are no more of these than CPUs. */
+	if (kind == QUEUE_INTERACTIVE && !t->awake_run_ns && is_crowded_out(p, t, queue)) {
 		queue += QUEUE_BATCH;
 		count(CNT_GUARDED);
 	}
@@ -153,9 +154,9 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	t->last_cpu = cpu;
 	t->started_ns = now;
 	c->started_ns = now;
-	c->expected_end = now + t->avg_runtime_ns;
-	c->tier = t->tier;
+	c->expected_end = now + usual_rest_ns(t->avg_runtime_ns, t->awake_run_ns);
 	c->boosted = is_boosted(t);
+	c->tier = t->tier;
 	if (!(t->queue & QUEUE_BATCH)) {
 		c->since_batch++;
 	} else {

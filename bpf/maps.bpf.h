@@ -96,7 +96,7 @@ struct cpu_ctx {
 	u64 started_ns;
 	/* No wake-up preempts before this time: batch work whose turn is overdue may progress. */
 	u64 protected_until;
-	/* When what runs now usually is done. */
+	/* When what runs now is done, if it needs what it usually does. */
 	u64 expected_end;
 	/* Tier of what runs now; NR_TIERS while it is idle, taken for a wake-up, or a higher class has the CPU. */
 	u32 tier;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Where a waking task goes: an idle CPU, the CPU of a waker about to sleep, or the CPU whose current
- * task matters least.
+ * task matters least or takes longest.
  */
 #ifndef __PANDEMONIUM_PLACE_BPF_H
 #define __PANDEMONIUM_PLACE_BPF_H
@@ -50,10 +50,15 @@ static __always_inline u32 wake_rank(const struct task_ctx *t)
 									    TIER_BATCH;
 }
 
-/* What needs next to nothing, as far as is known. */
-static __always_inline bool is_short(const struct task_ctx *t)
+/*
+ * What needs next to nothing, as far as is known. Work that nobody should notice has no claim to go first, and
+ * what somebody decided to be batch has none either.
+ */
+static __always_inline bool is_short(const struct task_struct *p, const struct task_ctx *t)
 {
-	return t->age >= AGE_CLASSIFIED && t->avg_runtime_ns <= SHORT_RUN_NS;
+	if (!t->wakes || t->age < AGE_CLASSIFIED || t->avg_runtime_ns > SHORT_RUN_NS)
+		return false;
+	return t->tier != TIER_BATCH || (t->pinned != TIER_BATCH + 1 && !is_idle_class(p));
 }
 
 /* Whether what runs needs the CPU for long still, if it needs what it usually does. */
@@ -64,9 +69,9 @@ static __always_inline bool goes_on_for_long(const struct cpu_ctx *c, u64 now)
 }
 
 /* Lower tiers stop for higher ones, and what goes on for long stops for what is short. */
-static __always_inline bool may_preempt(const struct cpu_ctx *c, u32 rank, bool is_short, u64 now)
+static __always_inline bool may_preempt(const struct cpu_ctx *c, u32 rank, bool brief, u64 now)
 {
-	if (c->tier >= rank && !(is_short && rank > TIER_BATCH && goes_on_for_long(c, now)))
+	if (c->tier >= rank && !(brief && rank > TIER_BATCH && goes_on_for_long(c, now)))
 		return false;
 	return now >= c->protected_until;
 }
@@ -88,14 +93,14 @@ static __always_inline bool is_victim_here(const struct task_struct *p, const st
 	const struct cpu_ctx *c = cpu_ctx_of(this_cpu);
 
 	return t->is_external && c->tier == TIER_BATCH &&
-	       may_preempt(c, wake_rank(t), is_short(t), now) &&
+	       may_preempt(c, wake_rank(t), is_short(p, t), now) &&
 	       cpu_node[this_cpu & (MAX_CPUS - 1)] == cpu_node[prev_cpu & (MAX_CPUS - 1)] &&
 	       bpf_cpumask_test_cpu(this_cpu, p->cpus_ptr);
 }
 
-/* The allowed CPU nearby whose current task matters least and has run longest; negative if none. */
-VERIFIED_ONCE s32 victim_for_rank(const struct task_struct *p __arg_trusted, u32 rank,
-				  bool is_short, s32 prev_cpu, u64 now)
+/* The allowed CPU nearby whose task may be stopped, matters least and has run longest; negative if none. */
+VERIFIED_ONCE s32 victim_for_rank(const struct task_struct *p __arg_trusted, u32 rank, bool brief,
+				  s32 prev_cpu, u64 now)
 {
 	s32 best = -1;
 	u32 i;
@@ -109,7 +114,7 @@ VERIFIED_ONCE s32 victim_for_rank(const struct task_struct *p __arg_trusted, u32
 		if (cpu >= topology.nr_cpu_ids)
 			cpu -= topology.nr_cpu_ids;
 		c = cpu_ctx_of(cpu);
-		if (!may_preempt(c, rank, is_short, now))
+		if (!may_preempt(c, rank, brief, now))
 			continue;
 		if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			continue;
@@ -117,12 +122,6 @@ VERIFIED_ONCE s32 victim_for_rank(const struct task_struct *p __arg_trusted, u32
 			best = cpu;
 	}
 	return best;
-}
-
-static __always_inline s32 pick_victim(const struct task_struct *p, const struct task_ctx *t,
-				       s32 prev_cpu, u64 now)
-{
-	return victim_for_rank(p, wake_rank(t), is_short(t), prev_cpu, now);
 }
 
 /* Until the victim switches, other wakers look elsewhere. Its own next running() puts the truth back. */
@@ -305,7 +304,7 @@ static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t,
 		return prev_cpu;
 	victim = this_cpu;
 	if (!is_victim_here(p, t, prev_cpu, this_cpu, now))
-		victim = pick_victim(p, t, prev_cpu, now);
+		victim = victim_for_rank(p, wake_rank(t), is_short(p, t), prev_cpu, now);
 	if (victim < 0 || (wake_flags & SCX_WAKE_FORK &&
 			   time_delta(now, cpu_ctx_of(victim)->started_ns) < LAUNCH_AFTER_NS))
 		return prev_cpu;
@@ -327,6 +326,8 @@ static __always_inline bool claim_any_idle(s32 cpu)
 static __always_inline bool place_pinned_wakeup(struct task_struct *p, struct task_ctx *t, s32 cpu,
 						u64 now)
 {
+	bool brief;
+
 	if (claim_any_idle(cpu)) {
 		place_on_claimed(p, t, cpu, now);
 		return true;
@@ -336,7 +337,8 @@ static __always_inline bool place_pinned_wakeup(struct task_struct *p, struct ta
 		count(CNT_LOCAL_KTHREADS);
 		return true;
 	}
-	if (!may_preempt(cpu_ctx_of(cpu), wake_rank(t), is_short(t), now))
+	brief = is_short(p, t) && !is_crowded_out(p, t, cpu_queue(cpu, QUEUE_INTERACTIVE));
+	if (!may_preempt(cpu_ctx_of(cpu), wake_rank(t), brief, now))
 		return false;
 	claim_victim(cpu);
 	place_local(p, t, cpu, SCX_ENQ_PREEMPT);
@@ -389,7 +391,7 @@ static __always_inline bool place_on_victim(struct task_struct *p, struct task_c
 
 	if (!is_boosted(t) || restricted)
 		return false;
-	victim = pick_victim(p, t, cpu, now);
+	victim = victim_for_rank(p, wake_rank(t), false, cpu, now);
 	if (victim < 0)
 		return false;
 	claim_victim(victim);

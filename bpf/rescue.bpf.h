@@ -269,7 +269,7 @@ static __always_inline bool rescue_overflow(s32 cpu, u64 now)
 	return help_neighbour(cpu, now);
 }
 
-/* Many tasks of batch work wait and hardly any runs, because what is not batch work takes all CPUs. */
+/* Batch work has fewer CPUs than its share, because what is not batch work takes them. */
 static __always_inline bool is_batch_squeezed(s32 cpu)
 {
 	u32 batch = node_queue(cpu, QUEUE_BATCH);

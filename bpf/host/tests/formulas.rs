@@ -76,6 +76,8 @@ fn batch_work_has_room_up_to_its_share_of_the_cpus() {
     };
     // One of 17 and another 8 that run has no right to half of a CPU of 8.
     assert_eq!(cpus_for(1, 16, 8), 0);
+    assert_eq!(cpus_for(1, 8, 8), 0);
+    assert_eq!(cpus_for(1, 7, 8), 1);
     assert_eq!(cpus_for(3, 16, 8), 1);
     assert_eq!(cpus_for(12, 12, 8), 3);
     assert_eq!(cpus_for(100, 0, 8), 7);

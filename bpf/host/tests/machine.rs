@@ -102,9 +102,11 @@ fn a_hog_that_began_never_waits_for_8_ms_whatever_the_sleepers_beside_it_want() 
         for (run_us, seed) in [(700, 31), (1000, 25), (1500, 6), (1500, 22), (1500, 42)] {
             let mut m = with_sleepers_that_run_for(run_us * US, nr_cpus, seed);
             let hog = spawn(&mut m, seed as u32 % nr_cpus, SEC, 0);
-            while m.cpu_of(hog).is_none() {
-                m.run_for(100 * US);
-            }
+            m.run_for(20 * MS);
+            assert!(
+                m.view(hog).ran_ns > 0,
+                "{run_us} us {seed} at {nr_cpus} CPUs"
+            );
             m.forget_wait(hog);
             m.run_for(SEC / 2);
             let view = m.view(hog);
@@ -227,7 +229,6 @@ fn programs_that_are_launched_all_the_time_leave_hogs_most_of_their_share() {
             m.run_for(MS);
         }
         let part = (ran_ns(&m) - before_ns) as f64 / (SEC / 2 * u64::from(nr_cpus)) as f64;
-        eprintln!("part {part}");
         assert!(part >= 0.4, "{part} at {nr_cpus} CPUs");
     }
 }
@@ -320,7 +321,11 @@ fn what_is_short_hardly_waits_for_interactive_work_that_takes_longer() {
             }
         }
         let wakes = runs(&m) - before;
-        assert!(late * 50 <= wakes, "{late} of {wakes} at {nr_cpus} CPUs");
+        assert!(
+            wakes >= 50 * u64::from(nr_cpus),
+            "{wakes} at {nr_cpus} CPUs"
+        );
+        assert!(late * 15 <= wakes, "{late} of {wakes} at {nr_cpus} CPUs");
     }
 }
 

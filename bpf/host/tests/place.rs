@@ -11,6 +11,7 @@ use pandemonium_policy::{Cpu, Limits, Settings, Topology};
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 const PF_KTHREAD: u32 = 0x20_0000;
+const SCHED_IDLE: u32 = 5;
 
 /// The same, running on `cpu`, which was idle.
 fn runner(m: &mut Machine, tier: u32, cpu: u32) -> Task {
@@ -139,9 +140,11 @@ fn a_cpu_is_taken_from_lower_tiers_only() {
     }
 }
 
-/// One CPU, whose task usually runs for `usual_ns` and has run for `ran_ns` of that.
-fn busy_for(usual_ns: u64, ran_ns: u64, rates: u32) -> Machine {
-    let mut m = Machine::with_cpus(1);
+/// One CPU to run on, whose task usually runs for `usual_ns` and has run for `ran_ns` of that. Of two a higher class
+/// holds the other one; with one the kernel does not ask which to choose.
+fn busy_for(nr_cpus: u32, rates: u32, usual_ns: u64, ran_ns: u64) -> Machine {
+    let mut m = Machine::with_cpus(nr_cpus);
+    (1..nr_cpus).for_each(|cpu| m.hold(cpu));
     let task = m.task("busy");
     m.enter(task, 0);
     m.set_history(task, rates, rates, usual_ns);
@@ -151,56 +154,115 @@ fn busy_for(usual_ns: u64, ran_ns: u64, rates: u32) -> Machine {
     m
 }
 
+/// Rates that make a task that runs for 3 ms interactive.
+const SELDOM: u32 = 5;
+/// Rates that make it latency-critical.
+const OFTEN: u32 = 60;
+
+/// A task that is asleep, is interactive by its rates and usually runs for `usual_ns`.
+fn sleeper(m: &mut Machine, usual_ns: u64) -> Task {
+    let task = m.task("sleeper");
+    m.enter(task, 0);
+    m.set_history(task, 8, 2, usual_ns);
+    assert_eq!(m.view(task).tier, INTERACTIVE);
+    task
+}
+
 #[test]
 fn what_goes_on_for_long_is_stopped_for_what_is_short() {
     const LONG: u64 = 3 * MS;
-    for (what, tier, usual_ns, ran_ns, waker_usual_ns, takes) in [
-        ("as urgent", INTERACTIVE, LONG, MS, 100 * US, true),
-        ("more urgent", LAT_CRITICAL, LONG, MS, 100 * US, true),
+    for (what, rates, usual_ns, ran_ns, waker_usual_ns, takes) in [
+        ("as urgent", SELDOM, LONG, MS, 250 * US, true),
+        ("more urgent", OFTEN, LONG, MS, 250 * US, true),
+        (
+            "just long enough",
+            SELDOM,
+            LONG,
+            LONG - 251 * US,
+            100 * US,
+            true,
+        ),
         (
             "nearly done",
-            INTERACTIVE,
+            SELDOM,
             LONG,
-            LONG - 200 * US,
+            LONG - 250 * US,
             100 * US,
             false,
         ),
         (
             "longer than usual",
-            INTERACTIVE,
+            SELDOM,
             LONG,
             LONG + MS,
             100 * US,
             false,
         ),
-        ("short as well", INTERACTIVE, 200 * US, 0, 100 * US, false),
-        (
-            "for another that is not short",
-            INTERACTIVE,
-            LONG,
-            MS,
-            MS,
-            false,
-        ),
+        ("short as well", SELDOM, 250 * US, 0, 100 * US, false),
+        ("for another that is not", SELDOM, LONG, MS, 251 * US, false),
     ] {
-        let mut m = busy_for(usual_ns, ran_ns, if tier == INTERACTIVE { 5 } else { 60 });
-        assert_eq!(m.tier_on(0), tier, "{what}");
-        let task = m.task("waker");
-        m.enter(task, 0);
-        m.set_history(task, 8, 2, waker_usual_ns);
-        assert_eq!(m.view(task).tier, INTERACTIVE, "{what}");
-        m.interrupt(task, 0);
-        assert_eq!(m.running(0) == Some(task), takes, "{what}");
+        for nr_cpus in [1, 2] {
+            let mut m = busy_for(nr_cpus, rates, usual_ns, ran_ns);
+            let task = sleeper(&mut m, waker_usual_ns);
+            m.interrupt(task, 0);
+            assert_eq!(m.running(0) == Some(task), takes, "{what} {nr_cpus}");
+        }
     }
 }
 
 #[test]
+fn what_was_stopped_when_nearly_done_is_not_stopped_again() {
+    let mut m = busy_for(1, SELDOM, 3 * MS, 2 * MS);
+    let long = m.running(0).unwrap();
+    let [first, second] = [(); 2].map(|()| sleeper(&mut m, 100 * US));
+    m.interrupt(first, 0);
+    assert_eq!(m.running(0), Some(first));
+    m.sleep(0);
+    assert_eq!(m.running(0), Some(long));
+    m.advance(800 * US);
+    m.interrupt(second, 0);
+    assert_eq!(m.running(0), Some(long));
+}
+
+#[test]
+fn what_is_stopped_is_not_one_of_the_crowd() {
+    let mut m = busy_for(1, SELDOM, 3 * MS, MS);
+    let long = m.running(0).unwrap();
+    let waiting: Vec<Task> = (0..4).map(|_| sleeper(&mut m, MS)).collect();
+    waiting.iter().for_each(|task| m.interrupt(*task, 0));
+    m.settle_as(waiting[0], INTERACTIVE);
+    let urgent = asleep(&mut m, LAT_CRITICAL, 0);
+    m.interrupt(urgent, 0);
+    assert_eq!(m.running(0), Some(urgent));
+    assert!(m.view(long).waits);
+    assert_eq!(m.view(long).queue % 2, 0, "not among batch work");
+}
+
+#[test]
 fn nobody_knows_yet_that_a_new_task_is_short() {
-    let mut m = busy_for(3 * MS, MS, 5);
+    let mut m = busy_for(1, SELDOM, 3 * MS, MS);
     let task = m.task("new");
     m.enter(task, 0);
     m.interrupt(task, 0);
     assert!(m.view(task).waits);
+}
+
+#[test]
+fn what_nobody_should_notice_stops_only_batch_work_however_short() {
+    for pinned in [false, true] {
+        let mut m = busy_for(1, SELDOM, 3 * MS, MS);
+        m.pin("quiet", BATCH, pinned);
+        let task = m.task("quiet");
+        if !pinned {
+            m.set_policy(task, SCHED_IDLE);
+        }
+        m.enter(task, 0);
+        m.set_history(task, 8, 2, 100 * US);
+        assert_eq!(m.view(task).tier, BATCH, "{pinned}");
+        m.set_vtime(task, -1);
+        m.interrupt(task, 0);
+        assert!(m.view(task).waits, "{pinned}");
+    }
 }
 
 #[test]
@@ -210,11 +272,23 @@ fn a_compositor_is_not_stopped_for_what_is_short() {
     let comp = m.task("comp");
     m.set_executable(comp, c"comp", 0, 0o755, 0);
     m.enter(comp, 0);
-    m.set_history(comp, 60, 60, 3 * MS);
+    m.set_history(comp, OFTEN, OFTEN, 3 * MS);
     m.interrupt(comp, 0);
     let short = asleep(&mut m, LAT_CRITICAL, 0);
     m.interrupt(short, 0);
     assert_eq!(m.running(0), Some(comp));
+}
+
+#[test]
+fn a_cpu_that_is_taken_is_not_taken_again_before_it_switches() {
+    let mut m = busy_for(2, SELDOM, 3 * MS, MS);
+    let [first, second] = [(); 2].map(|()| sleeper(&mut m, 100 * US));
+    m.set_interrupts(0, false);
+    m.interrupt(first, 1);
+    m.interrupt(second, 1);
+    assert_eq!(m.waiting_in_node(0, Kind::Interactive), 1);
+    m.set_interrupts(0, true);
+    assert_eq!(m.running(0), Some(first));
 }
 
 #[test]
