@@ -286,7 +286,8 @@ static __always_inline void queue_insert_entered(struct task_struct *p, const st
 	u64 deadline = turn_vtime(t);
 
 	if (!(t->queue & QUEUE_BATCH))
-		deadline += awake_penalty_ns(t->awake_run_ns, t->tier);
+		deadline = t->slice_left_ns ? queue_state_of(t->queue)->clock - VTIME_SPAN_NS :
+					      deadline + awake_penalty_ns(t->awake_run_ns, t->tier);
 	scx_bpf_dsq_insert_vtime(p, t->queue, SLICE_UNDECIDED_NS, deadline, enq_flags);
 }
 

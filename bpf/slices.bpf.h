@@ -43,14 +43,14 @@ static __always_inline u64 begin_slice(struct task_ctx *t, u64 slice_ns, u64 now
 }
 
 /*
- * Batch work that something more urgent interrupted has not had its turn yet. It keeps the place among the others
- * that it had when the turn began, and goes on with what is left.
+ * What something else interrupted has not had its turn yet, and goes on with what is left. Batch work keeps the place
+ * among the others that it had when the turn began, interactive work is the next: what stopped it needs a moment.
  */
 static __always_inline void interrupt_slice(struct task_ctx *t, u64 now)
 {
 	u64 left = time_delta(t->slice_end_ns, now);
 
-	t->slice_left_ns = t->queue & QUEUE_BATCH && left >= BATCH_SLICE_MIN_NS ? left : 0;
+	t->slice_left_ns = t->queue & QUEUE_BATCH && left < BATCH_SLICE_MIN_NS ? 0 : left;
 }
 
 static __always_inline bool interactive_waits(s32 cpu)

@@ -225,6 +225,20 @@ fn what_was_stopped_when_nearly_done_is_not_stopped_again() {
 }
 
 #[test]
+fn what_is_stopped_goes_on_before_others_that_wait() {
+    let mut m = busy_for(1, SELDOM, 3 * MS, MS / 2);
+    let long = m.running(0).unwrap();
+    let waits = sleeper(&mut m, MS);
+    m.set_vtime(waits, -1000 * MS as i64);
+    m.interrupt(waits, 0);
+    let short = sleeper(&mut m, 100 * US);
+    m.interrupt(short, 0);
+    assert_eq!(m.running(0), Some(short));
+    m.sleep(0);
+    assert_eq!(m.running(0), Some(long));
+}
+
+#[test]
 fn what_is_stopped_is_not_one_of_the_crowd() {
     let mut m = busy_for(1, SELDOM, 3 * MS, MS);
     let long = m.running(0).unwrap();

@@ -87,11 +87,16 @@ fn what_waits_for_one_cpu_alone_shortens_its_batch_slices_the_most() {
 }
 
 #[test]
-fn a_sleeper_starts_with_a_whole_slice_and_interrupted_batch_work_with_what_was_left() {
+fn interrupted_work_starts_with_what_was_left_of_its_slice() {
     for (tier, run_ns, slices_ns) in [
-        (INTERACTIVE, 150 * US, [200 * US; 4]),
+        // The third start is after the end of the slice.
+        (
+            INTERACTIVE,
+            150 * US,
+            [200 * US, 50 * US, 200 * US, 50 * US],
+        ),
         (BATCH, 3 * MS, [20 * MS, 17 * MS, 14 * MS, 11 * MS]),
-        // Less than a millisecond is not worth another switch.
+        // Less than a millisecond of batch work is not worth another switch.
         (BATCH, 19 * MS + MS / 2, [20 * MS; 4]),
     ] {
         let mut m = Machine::with_cpus(1);
