@@ -49,7 +49,7 @@ pandemonium-workload hog --threads 6 --seconds 5 >/dev/null
 telemetry
 [ "$(largest "$batch")" -ge 4 ] || fail "four hogs wait, and nobody sees it"
 [ "$(largest "$batch")" -le 8 ] || fail "more wait than there are"
-[ "$(largest "$sojourn")" -gt 0 ] || fail "a queue that is never empty has no sojourn"
+[ "$(values "$sojourn" | grep -cv '^0$')" -ge 3 ] || fail "a queue that is never empty mostly has no sojourn"
 [ "$(largest "$interactive")" = 0 ] || fail "hogs wait as interactive"
 # One at most: the daemon, which looks.
 [ "$(largest "$running")" -le 1 ] || fail "hogs run as interactive"

@@ -296,7 +296,10 @@ fn add_gauges(reading: &mut Reading, skel: &BpfSkel<'_>, topology: &Topology) {
     ) else {
         return;
     };
-    let now = tick.last_tick_ns;
+    // The newest time that the kernel half wrote: mostly when this thread got its CPU. By ticks alone, at which slices end
+    // as well, a queue would always just have been served.
+    let cpus = || topology.cpus.iter().map(|cpu| &bss.cpus[cpu.id as usize]);
+    let now = cpus().fold(tick.last_tick_ns, |now, cpu| now.max(cpu.started_ns));
     let resumed = load.load_state.resumed_ns;
     let nr_nodes = topology.nr_nodes().min(MAX_NODES) as usize;
     for pair in bss.queues[NODE_QUEUES..].chunks_exact(2).take(nr_nodes) {
@@ -312,11 +315,7 @@ fn add_gauges(reading: &mut Reading, skel: &BpfSkel<'_>, topology: &Topology) {
     let is_interactive = |tier: u32| {
         (Tier::Interactive.index() as u32..=Tier::LatCritical.index() as u32).contains(&tier)
     };
-    reading.interactive_running = topology
-        .cpus
-        .iter()
-        .filter(|cpu| is_interactive(bss.cpus[cpu.id as usize].tier))
-        .count() as u32;
+    reading.interactive_running = cpus().filter(|cpu| is_interactive(cpu.tier)).count() as u32;
 }
 
 /// Decodes one ring-buffer record; the exit record and anything malformed are nothing.
