@@ -55,6 +55,8 @@ class InPanel(Case):
         self.until_shown("The PANDEMONIUM service is not running.")
         self.hands.press("Start with the Session")
         until("it comes", self.file.exists)
+        # Two clicks at once may be one double click.
+        until("the switch is on", lambda: self.hands.is_checked("Start with the Session"))
         self.hands.press("Start with the Session")
         until("it does not", lambda: not self.file.exists())
         self.machine.start_daemon()
