@@ -28,13 +28,17 @@
 /* A task that usually sleeps again within this is not taken for CPU-bound before it had as much. */
 #define USUAL_RUN_MAX_NS (8 * NSEC_PER_MSEC_)
 /* Every queued batch task should have its turn within about this time. */
-#define BATCH_ROUND_NS (24 * NSEC_PER_MSEC_)
+#define BATCH_ROUND_NS (20 * NSEC_PER_MSEC_)
 
 /* How far a queued task's virtual time may lie behind or ahead of its queue's clock. */
 #define CREDIT_UNIT_NS	 (40 * NSEC_PER_MSEC_)
 #define CREDIT_UNITS_MAX 64ULL
-#define BATCH_CREDIT_NS	 (20 * NSEC_PER_MSEC_)
+#define BATCH_CREDIT_NS	 (10 * NSEC_PER_MSEC_)
+#define LAUNCH_CREDIT_NS (40 * NSEC_PER_MSEC_)
 #define VTIME_SPAN_NS	 (2500 * NSEC_PER_MSEC_)
+
+/* One of a crowd may be ahead by so many of the runs that it usually needs. */
+#define CROWD_DEBT_RUNS 2
 
 #define WEIGHT_DEFAULT 100U
 
@@ -107,6 +111,12 @@ FORMULA u32 tier_weight(u32 weight, u32 tier)
 	u32 w = (weight * factor) >> 7;
 
 	return w ? w : 1;
+}
+
+/* What cost @delta_ns of virtual time by tier_weight() costs if tiers count the same. */
+FORMULA u64 untiered_vtime(u64 delta_ns, u32 tier)
+{
+	return delta_ns * (2 + tier) / 2;
 }
 
 /* @share is the part of a nice 0 task that the control groups leave, SHARE_ONE for all of it. */

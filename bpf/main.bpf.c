@@ -54,9 +54,12 @@ VERIFIED_ONCE int note_wake(struct task_struct *p __arg_trusted, struct task_ctx
 	if (t->slept_ns)
 		count_sleep(time_delta(now, t->slept_ns));
 	classify_wake(p, t, now);
-	credit = wake_credit_ns(t->wakeup_freq >> RATE_FRACTION_BITS, knobs.lag_scale,
-				queued_per_cpu(t->queue)) +
-		 settings.slice_lag_ns;
+	if (t->tier == TIER_BATCH)
+		credit = t->wakes > 1 ? BATCH_CREDIT_NS : 0;
+	else
+		credit = wake_credit_ns(t->wakeup_freq >> RATE_FRACTION_BITS, knobs.lag_scale,
+					queued_per_cpu(t->queue)) +
+			 settings.slice_lag_ns;
 	t->vtime = vtime_clamp(t->vtime, queue_state_of(t->queue)->clock, credit,
 			       limits.vtime_ceiling_ns);
 	forgive_batch_vtime(t);
@@ -313,7 +316,7 @@ void BPF_STRUCT_OPS(pandemonium_enable, struct task_struct *p)
 	if (!t)
 		return;
 	t->queue = node_queue(cpu, QUEUE_BATCH);
-	t->vtime = queue_state_of(t->queue)->clock - BATCH_CREDIT_NS;
+	t->vtime = queue_state_of(t->queue)->clock - LAUNCH_CREDIT_NS;
 	t->last_cpu = cpu;
 	t->last_csw = context_switches(p);
 	t->boost_ns = BOOST_CREDIT_MAX_NS;

@@ -94,13 +94,31 @@ static __always_inline bool queue_take(u32 queue, u64 now)
 	return nr_queued(queue) && queue_take_head(queue, now);
 }
 
-/* What the task has had of the time that batch work shares, if that is less than what it had since it slept. */
+/*
+ * Where the task stands by what it has had of the time that batch work shares. What becomes batch work is not held to
+ * what it had before it slept. One of the crowd has just slept, and would come back each time as if it had had nothing.
+ */
 static __always_inline u64 vtime_as_batch(const struct task_ctx *t, u32 queue)
 {
 	u64 clock = queue_state_of(queue)->clock;
 	s64 had = vtime_diff(t->batch_vtime, queue_state_of(t->batch_queue)->clock);
+	s64 least = -(s64)(t->wakes ? BATCH_CREDIT_NS : LAUNCH_CREDIT_NS);
+	s64 most = t->awake_run_ns;
 
-	return clock + (had < (s64)t->awake_run_ns ? had : (s64)t->awake_run_ns);
+	if (!most && t->tier != TIER_BATCH)
+		most = CROWD_DEBT_RUNS * t->avg_runtime_ns;
+	if (had < least)
+		return clock + least;
+	return clock + (had < most ? had : most);
+}
+
+/*
+ * The lead that a program begins with is for its launch, and over when it sleeps: hogs that wait for each other before
+ * they begin would be ahead of whoever started them.
+ */
+static __always_inline u64 vtime_after_launch(const struct task_ctx *t, u64 vtime, u64 clock)
+{
+	return t->wakes == 1 ? vtime_later(vtime, clock) : vtime;
 }
 
 VERIFIED_ONCE int change_queue(struct task_ctx *t, u32 queue)
@@ -115,7 +133,8 @@ VERIFIED_ONCE int change_queue(struct task_ctx *t, u32 queue)
 		t->queued_ns = 0;
 	} else {
 		if (old & ~queue & QUEUE_BATCH) {
-			t->batch_vtime = t->vtime;
+			t->batch_vtime =
+				vtime_after_launch(t, t->vtime, queue_state_of(old)->clock);
 			t->batch_queue = old;
 		}
 		t->vtime += queue_state_of(queue)->clock - queue_state_of(old)->clock;
@@ -133,13 +152,15 @@ static __always_inline void rebase_vtime(struct task_ctx *t, u32 queue)
 /* As much as others may be behind it: what it had while nobody else wanted it, it owes nobody. */
 static __always_inline void forgive_batch_vtime(struct task_ctx *t)
 {
-	u64 most;
+	u64 clock, most;
 
 	if (t->queue & QUEUE_BATCH)
 		return;
-	most = queue_state_of(t->batch_queue)->clock + limits.vtime_ceiling_ns;
+	clock = queue_state_of(t->batch_queue)->clock;
+	most = clock + limits.vtime_ceiling_ns;
 	if (vtime_diff(t->batch_vtime, most) > 0)
 		t->batch_vtime = most;
+	t->batch_vtime = vtime_after_launch(t, t->batch_vtime, clock);
 }
 
 /*
@@ -256,11 +277,11 @@ static __always_inline bool is_crowded_out(const struct task_struct *p, const st
 	return nr_queued(queue) >= most && !is_boosted(t) && !(p->flags & PF_WQ_WORKER);
 }
 
-/* Sleeping buys interactive work some credit and batch work little; nobody falls far behind. */
+/* Nobody falls far behind, and batch work leads by no more than a new program at its start. */
 static __always_inline void clamp_vtime(struct task_ctx *t)
 {
 	u64 clock = queue_state_of(t->queue)->clock;
-	u64 credit = t->queue & QUEUE_BATCH ? BATCH_CREDIT_NS : CREDIT_UNIT_NS * CREDIT_UNITS_MAX;
+	u64 credit = t->queue & QUEUE_BATCH ? LAUNCH_CREDIT_NS : CREDIT_UNIT_NS * CREDIT_UNITS_MAX;
 
 	t->vtime = vtime_clamp(t->vtime, clock, credit, VTIME_SPAN_NS);
 }
@@ -291,11 +312,18 @@ static __always_inline void queue_insert_entered(struct task_struct *p, const st
 	scx_bpf_dsq_insert_vtime(p, t->queue, SLICE_UNDECIDED_NS, deadline, enq_flags);
 }
 
+/* Beside batch work a crowd counts as batch work, and only new programs go on as what they seem to be. */
+static __always_inline u32 tier_of_service(const struct task_ctx *t)
+{
+	return t->queue & QUEUE_BATCH && t->wakes ? TIER_BATCH : t->tier;
+}
+
 /* What running for @ran_ns costs the task in virtual time. */
 static __always_inline u64 service_vtime(struct task_struct *p, const struct task_ctx *t,
 					 u64 ran_ns)
 {
-	return vtime_delta(ran_ns, tier_weight(p->scx.weight, t->tier), task_share(p, t));
+	return vtime_delta(ran_ns, tier_weight(p->scx.weight, tier_of_service(t)),
+			   task_share(p, t));
 }
 
 /* A task rescued out of turn says nothing about how far the others are. */
@@ -312,7 +340,7 @@ static __always_inline void advance_clock(struct task_ctx *t)
 /* A program that has not slept since it was launched, and had no more than the lead it began with. */
 static __always_inline bool is_young(const struct task_ctx *t)
 {
-	return !t->wakes && t->awake_run_ns <= BATCH_CREDIT_NS;
+	return !t->wakes && t->awake_run_ns <= LAUNCH_CREDIT_NS;
 }
 
 /*

@@ -11,6 +11,8 @@
 
 /* A single task that waited this long goes first, whatever its virtual time. */
 #define TASK_WAIT_MAX_NS (300 * NSEC_PER_MSEC_)
+/* One that sleeps between its runs. */
+#define SLEEPER_WAIT_MAX_NS (100 * NSEC_PER_MSEC_)
 /* One that is to run only when nobody else wants to. */
 #define IDLE_WAIT_MAX_NS (2000 * NSEC_PER_MSEC_)
 /* Batch work of which nothing runs goes first after this. */
@@ -18,7 +20,7 @@
 /* Other work has had enough of a CPU for batch work to ask for its share; a few wake-ups are no burden to it. */
 #define SQUEEZED_AFTER_NS (1 * NSEC_PER_MSEC_)
 #define SCAN_DEPTH	  64
-#define SCAN_PERIOD_NS	  (50 * NSEC_PER_MSEC_)
+#define SCAN_PERIOD_NS	  (20 * NSEC_PER_MSEC_)
 /* While a scan finds starved tasks, the next one comes sooner. */
 #define SCAN_AGAIN_NS (4 * NSEC_PER_MSEC_)
 
@@ -53,7 +55,7 @@ static __always_inline void charge_run(struct task_struct *p, struct task_ctx *t
 	t->started_ns = now;
 	t->awake_run_ns += ran;
 	t->vtime += delta;
-	t->batch_vtime += delta;
+	t->batch_vtime += untiered_vtime(delta, tier_of_service(t));
 	t->slice_vtime += delta;
 	if (t->queue & QUEUE_BATCH) {
 		advance_clock_by_service(t, delta, ran);
@@ -191,6 +193,8 @@ static __always_inline bool is_starved(const struct task_struct *p, const struct
 {
 	u64 waited = time_delta(now, wait_start(t->queued_ns));
 
+	if (t->tier != TIER_BATCH && !is_new(t))
+		return waited > SLEEPER_WAIT_MAX_NS;
 	return waited > TASK_WAIT_MAX_NS && (waited > IDLE_WAIT_MAX_NS || !is_idle_class(p));
 }
 

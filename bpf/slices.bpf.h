@@ -7,8 +7,10 @@
 
 static __always_inline u64 batch_slice(struct task_struct *p, const struct task_ctx *t, s32 cpu)
 {
+	u64 own = nr_queued(cpu_queue(cpu, QUEUE_BATCH)) +
+		  nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE));
 	u64 queued = nr_queued(node_queue(cpu, QUEUE_BATCH)) +
-		     nr_queued(cpu_queue(cpu, QUEUE_BATCH)) * nr_online;
+		     nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)) + own * nr_online;
 
 	return slice_of_batch(knobs.batch_slice_ns, shared_weight(p->scx.weight, task_share(p, t)),
 			      queued, nr_online);
@@ -20,12 +22,18 @@ static __always_inline u64 batch_slice(struct task_struct *p, const struct task_
  */
 #define SLICE_ENDLESS (~0ULL)
 
+/* Until it has slept: what is known of a program's usual runs is no measure for its launch. */
+static __always_inline bool is_launch(const struct task_ctx *t)
+{
+	return t->tier == TIER_INTERACTIVE && !t->wakes && !t->pinned;
+}
+
 static __always_inline u64 task_slice(struct task_struct *p, const struct task_ctx *t, s32 cpu,
 				      u64 now)
 {
 	if (!cpu_ctx_of(cpu)->online)
 		return SLICE_ENDLESS;
-	if (t->tier == TIER_BATCH || is_new(t))
+	if (t->tier == TIER_BATCH || is_launch(t))
 		return batch_slice(p, t, cpu);
 	return slice_of_sleeper(t->tier, t->avg_runtime_ns, sleeper_slice_max(cpu, now));
 }
@@ -50,7 +58,7 @@ static __always_inline void interrupt_slice(struct task_ctx *t, u64 now)
 {
 	u64 left = time_delta(t->slice_end_ns, now);
 
-	t->slice_left_ns = t->queue & QUEUE_BATCH && left < BATCH_SLICE_MIN_NS ? 0 : left;
+	t->slice_left_ns = queue_kind_of(t) == QUEUE_BATCH && left < BATCH_SLICE_MIN_NS ? 0 : left;
 }
 
 static __always_inline bool interactive_waits(s32 cpu)

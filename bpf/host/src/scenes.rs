@@ -31,6 +31,14 @@ pub fn asleep(m: &mut Machine, tier: u32, cpu: u32) -> Task {
     task
 }
 
+/// A new task that runs and sleeps for so long in turn; with `sleep_ns` 0 it computes.
+pub fn spawn(m: &mut Machine, cpu: u32, run_ns: u64, sleep_ns: u64) -> Task {
+    let task = m.task("load");
+    m.fork(task, cpu);
+    m.set_habit(task, run_ns, sleep_ns);
+    task
+}
+
 /// A settled task that waits in the queue of its node and preempts no batch work.
 pub fn waiting(m: &mut Machine, tier: u32) -> Task {
     let task = asleep(m, tier, 0);
@@ -48,6 +56,24 @@ pub fn waiting_for(m: &mut Machine, tier: u32, cpu: u32) -> Task {
     m.interrupt(task, cpu);
     assert!(m.view(task).waits);
     task
+}
+
+/// A settled task that is bound to `cpu` and runs there, which was idle.
+pub fn runner(m: &mut Machine, tier: u32, cpu: u32) -> Task {
+    let task = asleep(m, tier, cpu);
+    m.bind(task, &[cpu]);
+    m.interrupt(task, cpu);
+    assert_eq!(m.running(cpu), Some(task));
+    task
+}
+
+/// Every CPU runs a task of `tier` that is bound to it.
+pub fn busy(nr_cpus: u32, tier: u32) -> Machine {
+    let mut m = Machine::with_cpus(nr_cpus);
+    for cpu in 0..nr_cpus {
+        runner(&mut m, tier, cpu);
+    }
+    m
 }
 
 /// A settled task that has just started on `cpu`, which is idle.

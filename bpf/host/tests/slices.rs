@@ -56,17 +56,44 @@ fn a_batch_slice_follows_the_weight_the_waiters_and_the_knob() {
     assert_eq!(batch_slice(50, 0, 20 * MS), 10 * MS);
     assert_eq!(batch_slice(200, 0, 20 * MS), 20 * MS);
     assert_eq!(batch_slice(1, 0, 20 * MS), MS);
-    // A round of 24 ms for all.
-    assert_eq!(batch_slice(100, 1, 12 * MS), 12 * MS);
-    assert_eq!(batch_slice(100, 3, 20 * MS), 6 * MS);
-    assert_eq!(batch_slice(50, 3, 20 * MS), 3 * MS);
+    // A round of 20 ms for all.
+    assert_eq!(batch_slice(100, 1, 20 * MS), 10 * MS);
+    assert_eq!(batch_slice(100, 3, 20 * MS), 5 * MS);
+    assert_eq!(batch_slice(50, 3, 20 * MS), 2 * MS + MS / 2);
+}
+
+#[test]
+fn interactive_work_that_waits_shortens_a_batch_slice_as_batch_work_does() {
+    for tier in [BATCH, INTERACTIVE] {
+        for is_bound in [false, true] {
+            let mut m = Machine::with_cpus(1);
+            running(&mut m, INTERACTIVE, 0);
+            m.exit(0);
+            m.hold(0);
+            let hog = asleep(&mut m, BATCH, 0);
+            m.set_vtime(hog, -AHEAD);
+            m.interrupt(hog, 0);
+            // So long that some batch work comes before everything else.
+            m.advance(5 * MS);
+            for _ in 0..3 {
+                if is_bound {
+                    waiting_for(&mut m, tier, 0);
+                } else {
+                    waiting(&mut m, tier);
+                }
+            }
+            m.unhold(0);
+            assert_eq!(m.running(0), Some(hog), "{tier} {is_bound}");
+            assert_eq!(m.view(hog).slice_ns, 20 * MS / 4, "{tier} {is_bound}");
+        }
+    }
 }
 
 #[test]
 fn what_waits_for_one_cpu_alone_shortens_its_batch_slices_the_most() {
     for (is_bound, slice_ns) in [
-        (false, 2 * 24 * MS / (1 + 7)),
-        (true, 2 * 24 * MS / (1 + 2 * 7)),
+        (false, 2 * 20 * MS / (1 + 7)),
+        (true, 2 * 20 * MS / (1 + 2 * 7)),
     ] {
         let mut m = held(2);
         for _ in 0..7 {

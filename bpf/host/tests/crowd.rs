@@ -1,0 +1,121 @@
+//! What a crowd of sleepers, who together want more than there is, leaves to the others.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use pandemonium_bpf_host::machine::{Counter, INTERACTIVE, Kind, LAT_CRITICAL, Machine, Task};
+use pandemonium_bpf_host::scenes::{asleep, held, spawn};
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+const SEC: u64 = 1_000 * MS;
+
+/// So many sleepers on each CPU, no two of which sleep for the same time.
+fn crowd(m: &mut Machine, nr_cpus: u32, per_cpu: u64, run_ns: u64, sleep_ns: u64) {
+    for i in 0..per_cpu * u64::from(nr_cpus) {
+        let sleep_ns = sleep_ns + i * 37 * US % (sleep_ns / 2);
+        let sleeper = spawn(m, i as u32 % nr_cpus, 30 * US, sleep_ns);
+        m.run_for(40 * US);
+        m.set_habit(sleeper, run_ns, sleep_ns);
+    }
+    m.run_for(50 * MS);
+}
+
+#[test]
+fn a_hog_among_a_crowd_has_most_of_its_share_and_does_not_wait_long() {
+    for nr_cpus in [2, 4, 8] {
+        for (per_cpu, run_us, sleep_us) in [
+            (8, 500, 500),
+            (8, 1000, 1000),
+            (16, 200, 800),
+            (16, 500, 500),
+            (32, 200, 800),
+        ] {
+            let mut m = Machine::with_cpus(nr_cpus);
+            crowd(&mut m, nr_cpus, per_cpu, run_us * US, sleep_us * US);
+            let hog = spawn(&mut m, 0, SEC, 0);
+            m.run_for(100 * MS);
+            m.forget_wait(hog);
+            let before_ns = m.view(hog).ran_ns;
+            m.run_for(SEC);
+            let view = m.view(hog);
+            let wants = per_cpu * u64::from(nr_cpus) + 1;
+            let part =
+                (view.ran_ns - before_ns) as f64 * wants as f64 / (SEC * u64::from(nr_cpus)) as f64;
+            let scene = format!("{per_cpu} of {run_us} us a CPU at {nr_cpus}: {part} {view:?}");
+            assert!(part >= 0.7, "{scene}");
+            assert!(view.longest_wait_ns <= 80 * MS, "{scene}");
+        }
+    }
+}
+
+#[test]
+fn a_sleeper_that_runs_for_longer_than_the_crowd_waits_for_at_most_150_ms() {
+    for nr_cpus in [2, 4, 8] {
+        for (run_us, sleep_us) in [(200, 1500), (100, 700)] {
+            let mut m = Machine::with_cpus(nr_cpus);
+            let long: Vec<Task> = (0..nr_cpus)
+                .map(|cpu| spawn(&mut m, cpu, 3 * MS, MS))
+                .collect();
+            m.run_for(200 * MS);
+            crowd(&mut m, nr_cpus, 16, run_us * US, sleep_us * US);
+            m.run_for(SEC);
+            for task in long {
+                let view = m.view(task);
+                let scene = format!("beside {run_us} us at {nr_cpus} CPUs: {view:?}");
+                assert!(view.longest_wait_ns <= 150 * MS, "{scene}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_queues_as_batch_with_the_crowd_pays_for_what_it_had_before_it_slept() {
+    let mut m = held(1);
+    let had_much = asleep(&mut m, LAT_CRITICAL, 0);
+    let hog = m.task("hog");
+    m.fork(hog, 0);
+    m.unhold(0);
+    // The two take turns; the sleeper goes first each time it wakes.
+    for _ in 0..50 {
+        m.interrupt(had_much, 0);
+        assert_eq!(m.running(0), Some(had_much));
+        m.advance(2 * MS);
+        m.sleep(0);
+        assert_eq!(m.running(0), Some(hog));
+        m.advance(MS);
+    }
+    m.hold(0);
+    for _ in 0..5 {
+        let other = asleep(&mut m, LAT_CRITICAL, 0);
+        m.interrupt(other, 0);
+    }
+    let guarded = m.counter(Counter::Guarded);
+    m.interrupt(had_much, 0);
+    assert_eq!(m.counter(Counter::Guarded), guarded + 1);
+    let (sleeper, hog) = (m.view(had_much), m.view(hog));
+    assert_eq!(sleeper.queue, hog.queue, "both wait as batch work");
+    let ahead_ns = sleeper.vtime.wrapping_sub(sleeper.clock).cast_signed();
+    assert!((1..=4 * MS as i64).contains(&ahead_ns), "{sleeper:?}");
+}
+
+#[test]
+fn one_of_the_crowd_that_is_interrupted_goes_on_first() {
+    let mut m = held(2);
+    for _ in 0..6 {
+        let other = asleep(&mut m, INTERACTIVE, 0);
+        m.wake(other, 0);
+    }
+    assert!(m.waiting_in_node(0, Kind::Batch) > 0);
+    m.unhold(0);
+    while m.waiting_in_node(0, Kind::Interactive) > 0 {
+        m.exit(0);
+    }
+    m.exit(0);
+    let stopped = m.running(0).unwrap();
+    m.advance(30 * US);
+    m.hold(0);
+    let fresh = asleep(&mut m, INTERACTIVE, 0);
+    m.wake(fresh, 0);
+    assert_eq!(m.waiting_in_node(0, Kind::Interactive), 2);
+    m.unhold(0);
+    assert_eq!(m.running(0), Some(stopped));
+}

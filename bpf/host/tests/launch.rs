@@ -1,0 +1,103 @@
+//! Programs that are launched beside work that computes, and whoever launches them.
+#![allow(missing_docs)]
+
+use pandemonium_bpf_host::machine::{BATCH, INTERACTIVE, LAT_CRITICAL, Machine, Task};
+use pandemonium_bpf_host::scenes::spawn;
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+const SEC: u64 = 1_000 * MS;
+const SIZES: [u32; 4] = [2, 4, 8, 12];
+
+/// Two for each CPU that wait to begin.
+fn hogs_about_to_begin(m: &mut Machine, nr_cpus: u32) -> Vec<Task> {
+    let hogs = (0..2 * nr_cpus).map(|i| {
+        let hog = spawn(m, i % nr_cpus, 100 * US, 1000 * SEC);
+        m.run_for(200 * US);
+        hog
+    });
+    let hogs = hogs.collect();
+    m.run_for(5 * MS);
+    hogs
+}
+
+fn begin(m: &mut Machine, hogs: Vec<Task>) {
+    for hog in hogs {
+        m.set_habit(hog, 1000 * SEC, 0);
+        m.wake(hog, 0);
+    }
+}
+
+#[test]
+fn the_first_program_beside_hogs_that_have_just_woken_is_ahead_of_them() {
+    const NEED_NS: u64 = 15 * MS;
+    for nr_cpus in SIZES {
+        for is_known in [false, true] {
+            let mut m = Machine::with_cpus(nr_cpus);
+            let hogs = hogs_about_to_begin(&mut m, nr_cpus);
+            begin(&mut m, hogs);
+            m.run_for(3 * MS);
+            if is_known {
+                m.predict("load", INTERACTIVE, 10, 2, 100 * US);
+            }
+            let program = spawn(&mut m, 0, NEED_NS, SEC);
+            m.run_for(NEED_NS + 10 * MS);
+            assert_eq!(
+                m.view(program).ran_ns,
+                NEED_NS,
+                "{nr_cpus} CPUs, {is_known}"
+            );
+        }
+    }
+}
+
+#[test]
+fn who_usually_computes_hardly_waits_behind_the_hogs_it_has_woken() {
+    for nr_cpus in SIZES {
+        let mut m = Machine::with_cpus(nr_cpus);
+        let parent = spawn(&mut m, 0, 20 * MS, 300 * MS);
+        m.run_for(2 * SEC);
+        while m.cpu_of(parent).is_none() {
+            m.run_for(100 * US);
+        }
+        while m.cpu_of(parent).is_some() {
+            m.run_for(100 * US);
+        }
+        let hogs = hogs_about_to_begin(&mut m, nr_cpus);
+        m.set_habit(parent, 600 * US, 2300 * US);
+        while m.cpu_of(parent).is_none() {
+            m.run_for(10 * US);
+        }
+        assert_eq!(m.view(parent).tier, BATCH);
+        m.forget_wait(parent);
+        begin(&mut m, hogs);
+        m.run_for(60 * MS);
+        let wait_ns = m.view(parent).longest_wait_ns;
+        assert!(wait_ns <= 8 * MS, "{nr_cpus} CPUs: {wait_ns} ns");
+    }
+}
+
+#[test]
+fn what_is_known_of_a_program_is_no_measure_for_the_slice_of_its_launch() {
+    let mut m = Machine::with_cpus(1);
+    m.predict("known", INTERACTIVE, 10, 2, 100 * US);
+    let known = m.task("known");
+    m.fork(known, 0);
+    assert_eq!(m.view(known).tier, INTERACTIVE);
+    assert_eq!(m.view(known).slice_ns, 20 * MS);
+    m.sleep(0);
+    m.interrupt(known, 0);
+    assert!(m.view(known).slice_ns <= MS);
+}
+
+#[test]
+fn what_somebody_decided_to_be_interactive_never_has_the_slice_of_a_launch() {
+    for tier in [INTERACTIVE, LAT_CRITICAL] {
+        let mut m = Machine::with_cpus(1);
+        m.pin("pinned", tier, true);
+        let pinned = m.task("pinned");
+        m.fork(pinned, 0);
+        assert_eq!(m.view(pinned).tier, tier);
+        assert!(m.view(pinned).slice_ns <= MS, "{tier}");
+    }
+}
