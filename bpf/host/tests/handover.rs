@@ -1,0 +1,175 @@
+//! Who waits for a CPU that is about to come free: that of a waker, or the one where the cache is warm.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use pandemonium_bpf_host::machine::{
+    BATCH, Counter, INTERACTIVE, Kind, LAT_CRITICAL, Machine, Task,
+};
+use pandemonium_bpf_host::scenes::{asleep, busy, runner, with_knobs};
+use pandemonium_policy::knobs::{AFFINITY_STRONG, AFFINITY_WEAK};
+use pandemonium_policy::{Cpu, Topology};
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+const PF_KTHREAD: u32 = 0x20_0000;
+
+/// Four CPUs, two to each second-level cache.
+fn two_l2() -> Machine {
+    let cpus = (0..4).map(|id| Cpu {
+        id,
+        online: true,
+        core: id,
+        l2: id / 2,
+        l3: 0,
+        node: 0,
+        max_khz: 0,
+    });
+    Machine::new(&Topology {
+        cpus: cpus.collect(),
+    })
+}
+
+fn with_affinity(m: &mut Machine, affinity_mode: u64) {
+    m.set_knobs(&with_knobs(|knobs| knobs.affinity_mode = affinity_mode));
+}
+
+#[test]
+fn a_waker_about_to_sleep_hands_its_cpu_over() {
+    let mut m = busy(2, INTERACTIVE);
+    let task = asleep(&mut m, INTERACTIVE, 1);
+    m.wake_sync(task, 0);
+    assert_eq!(m.waiting_for(0, Kind::Interactive), 1);
+    m.sleep(0);
+    assert_eq!(m.running(0), Some(task));
+}
+
+#[test]
+fn only_a_waker_that_is_nearly_done_is_better_than_the_idle_cpu_of_the_cache() {
+    for (usual_ns, ran_ns, waits) in [
+        (20 * US, 10 * US, true),
+        (20 * US, 30 * US, false),
+        (MS, 10 * US, false),
+    ] {
+        let mut m = Machine::with_cpus(2);
+        let waker = asleep(&mut m, INTERACTIVE, 0);
+        m.set_history(waker, 10, 2, usual_ns);
+        m.interrupt(waker, 0);
+        m.advance(ran_ns);
+        let task = asleep(&mut m, INTERACTIVE, 1);
+        m.wake_sync(task, 0);
+        assert_eq!(m.running(1) == Some(task), !waits);
+        m.sleep(0);
+        assert_eq!(m.running(0) == Some(task), waits);
+    }
+}
+
+/// A task that what runs on CPU 0 woke on its way to sleep.
+fn handed_over(m: &mut Machine) -> Task {
+    let task = asleep(m, INTERACTIVE, 0);
+    m.wake_sync(task, 0);
+    task
+}
+
+/// On CPU 0; it usually runs for 20 us, and has run for 10.
+fn waker_that_is_nearly_done(m: &mut Machine) {
+    let waker = asleep(m, INTERACTIVE, 0);
+    m.set_history(waker, 10, 2, 20 * US);
+    m.interrupt(waker, 0);
+    m.advance(10 * US);
+}
+
+#[test]
+fn the_first_that_is_handed_over_to_runs_next_and_the_second_waits_where_it_may_be_taken() {
+    let mut m = Machine::with_cpus(2);
+    m.hold(1);
+    waker_that_is_nearly_done(&mut m);
+    let first = handed_over(&mut m);
+    assert_eq!(m.waiting_for(0, Kind::Interactive), 0);
+    let second = handed_over(&mut m);
+    assert_eq!(m.waiting_for(0, Kind::Interactive), 1);
+    m.sleep(0);
+    assert_eq!(m.running(0), Some(first));
+    m.unhold(1);
+    assert_eq!(m.running(1), Some(second));
+}
+
+#[test]
+fn what_was_handed_over_goes_elsewhere_if_the_waker_loses_the_cpu_before_it_sleeps() {
+    let mut m = Machine::with_cpus(3);
+    waker_that_is_nearly_done(&mut m);
+    let task = handed_over(&mut m);
+    assert_eq!(m.running(1), None);
+    let urgent = asleep(&mut m, LAT_CRITICAL, 0);
+    m.bind(urgent, &[0]);
+    m.interrupt(urgent, 0);
+    assert_eq!(m.running(0), Some(urgent));
+    assert!([m.running(1), m.running(2)].contains(&Some(task)));
+}
+
+#[test]
+fn so_many_hand_overs_may_wait_for_one_cpu() {
+    for (nr_cpus, depth) in [(2, 1), (4, 2)] {
+        let mut m = busy(nr_cpus, INTERACTIVE);
+        for _ in 0..4 {
+            let task = asleep(&mut m, INTERACTIVE, 1);
+            m.wake_sync(task, 0);
+        }
+        assert_eq!(m.waiting_for(0, Kind::Interactive), depth, "{nr_cpus}");
+        assert_eq!(m.waiting_in_node(0, Kind::Interactive), 4 - depth);
+    }
+}
+
+#[test]
+fn batch_work_does_not_hand_its_cpu_over() {
+    let mut m = busy(2, BATCH);
+    let task = asleep(&mut m, LAT_CRITICAL, 1);
+    m.wake_sync(task, 0);
+    assert_eq!(m.waiting_for(0, Kind::Interactive), 0);
+    assert_eq!(m.counter(Counter::KicksHard), 1);
+}
+
+/// CPU 0 runs a task that usually is done in `left_ns`, CPU 1 of the same cache is busy, 2 and 3 idle.
+fn about_to_be_free(left_ns: u64, tier: u32) -> Machine {
+    let mut m = two_l2();
+    let short = asleep(&mut m, tier, 0);
+    m.set_history(short, 10, 2, left_ns);
+    m.bind(short, &[0]);
+    m.interrupt(short, 0);
+    assert_eq!(m.running(0), Some(short));
+    runner(&mut m, INTERACTIVE, 1);
+    m
+}
+
+#[test]
+fn strong_closeness_waits_for_a_cpu_about_to_come_free_and_weak_does_not() {
+    for (mode, waits) in [(AFFINITY_STRONG, true), (AFFINITY_WEAK, false)] {
+        let mut m = about_to_be_free(50 * US, INTERACTIVE);
+        with_affinity(&mut m, mode);
+        let task = asleep(&mut m, INTERACTIVE, 0);
+        m.interrupt(task, 0);
+        assert_eq!(m.counter(Counter::StrongWaits), u64::from(waits));
+        assert_eq!(m.view(task).waits, waits);
+        m.sleep(0);
+        assert_eq!(m.cpu_of(task), Some(if waits { 0 } else { 2 }));
+    }
+}
+
+#[test]
+fn strong_closeness_waits_for_50_us_at_most() {
+    let mut m = about_to_be_free(50 * US + 1, INTERACTIVE);
+    with_affinity(&mut m, AFFINITY_STRONG);
+    let task = asleep(&mut m, INTERACTIVE, 0);
+    m.interrupt(task, 0);
+    assert_eq!(m.cpu_of(task), Some(2));
+}
+
+#[test]
+fn latency_critical_work_and_kernel_threads_wait_for_no_cache() {
+    for (tier, flags) in [(LAT_CRITICAL, 0), (INTERACTIVE, PF_KTHREAD)] {
+        let mut m = about_to_be_free(50 * US, INTERACTIVE);
+        with_affinity(&mut m, AFFINITY_STRONG);
+        let task = asleep(&mut m, tier, 0);
+        m.set_flags(task, flags);
+        m.interrupt(task, 0);
+        assert_eq!(m.cpu_of(task), Some(2));
+    }
+}
