@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use pandemonium_policy::topology::{Cpu, Topology};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::str::FromStr;
@@ -28,7 +29,8 @@ struct Shown {
 ///
 /// What a kernel does not say is mostly taken as "shared with nobody": a CPU without cache information
 /// shares caches with the siblings of its core only, a machine without nodes has node 0. The last-level
-/// cache of a CPU without a third-level one is its second-level one. A package that shows neither for any
+/// cache of a CPU without a third-level one is its second-level one. Siblings share the caches of either, though
+/// virtual machines may show each a cache of its own. A package that shows neither for any
 /// CPU, as many virtual machines do, counts as one last-level domain, or nothing would ever be shared.
 ///
 /// Where no CPU tells a frequency but capacities differ, `max_khz` ranks CPUs by capacity instead.
@@ -48,7 +50,7 @@ pub fn read(root: &Path) -> Result<Topology> {
         .map(|&id| read_cpu(&cpu_root.join(format!("cpu{id}")), id))
         .collect();
     let by_capacity = ranked_by_capacity(&all);
-    let cpus = all
+    let cpus: Vec<Cpu> = all
         .iter()
         .map(|cpu| {
             let core = cpu.core.unwrap_or(cpu.id);
@@ -68,7 +70,23 @@ pub fn read(root: &Path) -> Result<Topology> {
             }
         })
         .collect();
-    Ok(Topology { cpus })
+    Ok(Topology {
+        cpus: shared_by_cores(&cpus),
+    })
+}
+
+/// A core's CPUs share its caches, whatever each of them shows.
+fn shared_by_cores(cpus: &[Cpu]) -> Vec<Cpu> {
+    let mut cores: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
+    for cpu in cpus {
+        let (l2, l3) = cores.entry(cpu.core).or_insert((cpu.l2, cpu.l3));
+        (*l2, *l3) = (cpu.l2.min(*l2), cpu.l3.min(*l3));
+    }
+    let shared = cpus.iter().map(|cpu| {
+        let (l2, l3) = cores[&cpu.core];
+        Cpu { l2, l3, ..*cpu }
+    });
+    shared.collect()
 }
 
 fn read_cpu(dir: &Path, id: u32) -> Shown {

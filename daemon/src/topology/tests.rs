@@ -325,14 +325,29 @@ fn caches_missing_everywhere_leave_one_domain_for_each_package() {
 }
 
 #[test]
-fn a_cache_directory_missing_for_one_cpu_leaves_it_and_its_sibling() {
+fn a_cache_directory_missing_for_one_cpu_is_that_of_its_sibling() {
     let tree = Tree::of("two-ccx-desktop");
     let before = tree.read();
     tree.remove("cpu/cpu17/cache");
-    let after = tree.read();
-    assert_eq!((after.cpus[17].l2, after.cpus[17].l3), (1, 1));
-    assert_eq!(after.cpus[..17], before.cpus[..17]);
-    assert_eq!(after.cpus[18..], before.cpus[18..]);
+    assert_eq!(tree.read(), before);
+}
+
+#[test]
+fn siblings_share_their_caches_though_each_shows_its_own() {
+    let tree = Tree::of("two-ccx-desktop");
+    let before = tree.read();
+    for id in 0..32 {
+        for index in [2, 3] {
+            tree.cpu(
+                &format!("cpu{id}/cache/index{index}/shared_cpu_list"),
+                &id.to_string(),
+            );
+        }
+    }
+    let topology = tree.read();
+    let cores = domains(&before, |cpu| cpu.core);
+    assert_eq!(domains(&topology, |cpu| cpu.l2), cores);
+    assert_eq!(domains(&topology, |cpu| cpu.l3), cores);
 }
 
 #[test]
