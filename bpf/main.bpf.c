@@ -94,6 +94,10 @@ void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
 		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SLICE_UNDECIDED_NS, enq_flags);
 		return;
 	}
+	if (is_only_changed(p, enq_flags)) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE_UNDECIDED_NS, 0);
+		return;
+	}
 	count(wakeup ? CNT_WAKEUPS : CNT_REQUEUES);
 	sample_enqueue_rate(now);
 	if (enq_flags & SCX_ENQ_REENQ)
@@ -194,6 +198,8 @@ void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)
 		/* Otherwise somebody changes what it is, or where it may run, and it goes on. */
 		if (p->__state)
 			begin_sleep(p, t, now);
+		else if (c->online)
+			keep_slice(t, now);
 		return;
 	}
 	take_back_hand_over(c);

@@ -18,6 +18,24 @@
 /* A program that is launched stops only what has run for so long. */
 #define LAUNCH_AFTER_NS (4 * NSEC_PER_MSEC_)
 
+/* Of the kernel's own flags, in kernel/sched/sched.h: the task was taken off its queue to change something about it. */
+#define ENQUEUE_RESTORE 0x02
+
+/* Its size differs between kernels. */
+static __always_inline bool is_on_cpu(const struct task_struct *p)
+{
+	u32 on_cpu = 0;
+
+	bpf_core_read(&on_cpu, bpf_core_field_size(p->on_cpu), &p->on_cpu);
+	return on_cpu;
+}
+
+/* What runs goes on at once where it does, and anything claimed for it meanwhile would be lost. */
+static __always_inline bool is_only_changed(const struct task_struct *p, u64 enq_flags)
+{
+	return enq_flags & ENQUEUE_RESTORE && is_on_cpu(p);
+}
+
 /*
  * Puts the task into the local queue of the CPU it was selected for. With SCX_ENQ_IMMED, where the
  * kernel has it, a task that cannot run at once comes back to enqueue() instead of lingering.

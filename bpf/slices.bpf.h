@@ -61,6 +61,12 @@ static __always_inline void interrupt_slice(struct task_ctx *t, u64 now)
 	t->slice_left_ns = queue_kind_of(t) == QUEUE_BATCH && left < BATCH_SLICE_MIN_NS ? 0 : left;
 }
 
+/* However often somebody changes what runs, its slice ends when it should. */
+static __always_inline void keep_slice(struct task_ctx *t, u64 now)
+{
+	t->slice_left_ns = time_delta(t->slice_end_ns, now) ?: 1;
+}
+
 static __always_inline bool interactive_waits(s32 cpu)
 {
 	return nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)) ||

@@ -15,11 +15,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define NO_INSERTION   UINT64_MAX
-#define NR_QUEUES_HOST (2 * (HOST_CPUS + 64))
-#define TURNS_MAX      100000
-#define DISPATCHES_MAX 1000
-#define DEFAULT_PRIO   120
+#define NO_INSERTION UINT64_MAX
+/* Of the enqueue flags that are the kernel's own, from kernel/sched/sched.h. */
+#define ENQUEUE_RESTORE 0x02
+#define NR_QUEUES_HOST	(2 * (HOST_CPUS + 64))
+#define TURNS_MAX	100000
+#define DISPATCHES_MAX	1000
+#define DEFAULT_PRIO	120
 
 struct host_cpu {
 	struct dispatch_queue local;
@@ -230,6 +232,15 @@ static void charge_slice(struct host_cpu *c)
 		*slice = *slice > ran ? *slice - ran : 0;
 }
 
+static void set_current(struct host_cpu *c, struct task_struct *p)
+{
+	if (c->current)
+		c->current->on_cpu = 0;
+	c->current = p;
+	if (p)
+		p->on_cpu = 1;
+}
+
 static bool is_queued(const struct task_struct *p)
 {
 	return p->scx.flags & SCX_TASK_QUEUED;
@@ -313,7 +324,7 @@ static void schedule(s32 cpu)
 		put_current(cpu, !next);
 	}
 	if (!next) {
-		c->current = &c->idle_task;
+		set_current(c, &c->idle_task);
 		c->has_idle_bit = true;
 		pandemonium_update_idle(cpu, true);
 		if (c->local.nr)
@@ -321,7 +332,7 @@ static void schedule(s32 cpu)
 		return;
 	}
 	unlink_task(next);
-	c->current = next;
+	set_current(c, next);
 	c->charged_ns = now_ns;
 	if (now_ns - next->waits_since > next->longest_wait_ns)
 		next->longest_wait_ns = now_ns - next->waits_since;
@@ -599,7 +610,7 @@ void kernel_hold(s32 cpu)
 	c->has_idle_bit = false;
 	c->resched = false;
 	/* Neither idle nor one of ours. */
-	c->current = NULL;
+	set_current(c, NULL);
 	pandemonium_cpu_release(cpu, &args);
 	settle();
 }
@@ -609,7 +620,7 @@ void kernel_unhold(s32 cpu)
 	struct host_cpu *c = &cpus[cpu];
 
 	c->held = false;
-	c->current = &c->idle_task;
+	set_current(c, &c->idle_task);
 	c->has_idle_bit = true;
 	c->resched = true;
 	this_cpu = cpu;
@@ -638,24 +649,44 @@ static void push_current(s32 cpu)
 	charge_slice(c);
 	p->waits_since = now_ns;
 	pandemonium_stopping(p, true);
-	c->current = &c->idle_task;
+	set_current(c, &c->idle_task);
 	c->resched = true;
 	pandemonium_update_idle(cpu, true);
 	c->has_idle_bit = c->online;
 	requeue(p);
 }
 
-/* The task's affinity has changed. */
-void kernel_rebind(struct task_struct *p)
+/*
+ * Somebody on @changer has changed something about the task. What runs is taken off its CPU and put back at once,
+ * and whatever the scheduler asked for between the two does not happen.
+ */
+void kernel_change(struct task_struct *p, s32 changer)
 {
 	if (!is_queued(p))
 		return;
-	this_cpu = p->cpu;
-	if (p->on)
+	this_cpu = changer;
+	if (p->on) {
 		requeue(p);
-	else if (!test_bit(p->cpus_ptr, p->cpu))
-		push_current(p->cpu);
+	} else {
+		charge_slice(&cpus[p->cpu]);
+		pandemonium_stopping(p, false);
+		pandemonium_enqueue(p, ENQUEUE_RESTORE);
+		p->scx.slice = p->insertion.slice;
+		p->insertion.queue = NO_INSERTION;
+		pandemonium_running(p);
+	}
 	settle();
+}
+
+/* The task's affinity has changed. */
+void kernel_rebind(struct task_struct *p)
+{
+	kernel_change(p, p->cpu);
+	if (is_queued(p) && !p->on && !test_bit(p->cpus_ptr, p->cpu)) {
+		this_cpu = p->cpu;
+		push_current(p->cpu);
+		settle();
+	}
 }
 
 /* The kernel no longer asks what the CPU should run, and has not yet moved anybody off it. */

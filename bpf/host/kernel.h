@@ -47,6 +47,7 @@ void kernel_tick(s32 cpu);
 void kernel_set_interrupts(s32 cpu, bool enabled);
 void kernel_hold(s32 cpu);
 void kernel_unhold(s32 cpu);
+void kernel_change(struct task_struct *p, s32 changer);
 void kernel_rebind(struct task_struct *p);
 void kernel_begin_offline(s32 cpu);
 void kernel_offline(s32 cpu);

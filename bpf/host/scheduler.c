@@ -349,6 +349,11 @@ void host_allow(u32 task, u32 cpu, bool allowed)
 	kernel_allow(kernel_task_of(task), cpu, allowed);
 }
 
+void host_change(u32 task, s32 changer)
+{
+	kernel_change(kernel_task_of(task), changer);
+}
+
 void host_rebind(u32 task)
 {
 	kernel_rebind(kernel_task_of(task));

@@ -81,7 +81,9 @@ unsafe extern "C" {
     safe fn host_set_weight(task: u32, weight: u32);
     safe fn host_set_migration_disabled(task: u32, disabled: bool);
     safe fn host_allow(task: u32, cpu: u32, allowed: bool);
+    safe fn host_change(task: u32, changer: i32);
     safe fn host_rebind(task: u32);
+    safe fn host_is_marked_idle(cpu: u32) -> bool;
     safe fn host_enter(task: u32, cpu: i32);
     safe fn host_fork(task: u32, cpu: i32);
     safe fn host_wake(task: u32, waker: i32, sync: bool, by_interrupt: bool);
@@ -441,6 +443,16 @@ impl Machine {
             host_allow(task.0, *cpu, cpus.contains(cpu));
         }
         host_rebind(task.0);
+    }
+
+    /// Somebody on another CPU changes something about it that is none of the scheduler's business.
+    pub fn change(&mut self, task: Task, changer: u32) {
+        host_change(task.0, changer.cast_signed());
+    }
+
+    /// Whether others may claim the CPU as an idle one.
+    pub fn is_marked_idle(&self, cpu: u32) -> bool {
+        host_is_marked_idle(cpu)
     }
 
     /// From now on, within [`Machine::run_for`], the task runs and sleeps for so long in turn; with

@@ -396,6 +396,10 @@ enum Event {
         task: usize,
         cpus: Vec<u32>,
     },
+    Change {
+        task: usize,
+        changer: u32,
+    },
     Hold(u32),
     Unhold(u32),
     Offline(u32),
@@ -408,6 +412,8 @@ fn event() -> impl Strategy<Value = Event> {
             .prop_map(|(cpu, run_us, sleep_us)| Event::Fork { cpu, run_us, sleep_us }),
         3 => (any::<usize>(), prop::collection::vec(any::<u32>(), 1..4))
             .prop_map(|(task, cpus)| Event::Bind { task, cpus }),
+        3 => (any::<usize>(), any::<u32>())
+            .prop_map(|(task, changer)| Event::Change { task, changer }),
         1 => any::<u32>().prop_map(Event::Hold),
         1 => any::<u32>().prop_map(Event::Unhold),
         1 => any::<u32>().prop_map(Event::Offline),
@@ -472,6 +478,13 @@ impl Stage {
                     *may_use = cpus;
                 }
             }
+            Event::Change { task, changer } => {
+                let nr_tasks = self.tasks.len();
+                if nr_tasks > 0 {
+                    let changer = self.cpus[changer as usize % self.cpus.len()];
+                    self.m.change(self.tasks[task % nr_tasks].0, changer);
+                }
+            }
             Event::Hold(cpu) => self.hold(cpu as usize % self.cpus.len(), true),
             Event::Unhold(cpu) => self.hold(cpu as usize % self.cpus.len(), false),
             Event::Offline(cpu) => {
@@ -501,6 +514,17 @@ impl Stage {
             self.m.hold(self.cpus[index]);
         } else {
             self.m.unhold(self.cpus[index]);
+        }
+    }
+
+    /// A CPU that idles without its mark is one that nobody finds.
+    fn check_idle(&self) {
+        for (index, cpu) in self.cpus.iter().enumerate() {
+            let is_ours = self.online[index] && !self.held[index];
+            assert!(
+                !is_ours || self.m.running(*cpu).is_some() || self.m.is_marked_idle(*cpu),
+                "CPU {cpu} is lost"
+            );
         }
     }
 
@@ -547,6 +571,7 @@ proptest! {
             stage.play(event);
             stage.m.run_for(3 * MS);
             assert_eq!(stage.m.error(), None);
+            stage.check_idle();
         }
         stage.check();
     }

@@ -220,3 +220,16 @@ fn bound_work_that_loses_its_cpu_goes_to_no_idle_one_that_was_just_given_away() 
     m.hold(2);
     assert_eq!(m.running(1), Some(bound));
 }
+
+#[test]
+fn no_idle_cpu_is_given_to_work_that_only_changes() {
+    let mut m = Machine::with_cpus(4);
+    let task = runner(&mut m, BATCH, 2);
+    for changer in 0..4 {
+        m.change(task, changer);
+        assert_eq!(m.running(2), Some(task));
+        for idle in [0, 1, 3] {
+            assert!(m.is_marked_idle(idle), "{idle} after {changer}");
+        }
+    }
+}

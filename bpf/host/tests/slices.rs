@@ -138,6 +138,23 @@ fn interrupted_work_starts_with_what_was_left_of_its_slice() {
 }
 
 #[test]
+fn a_slice_ends_when_it_should_however_often_what_runs_is_changed() {
+    for tier in [BATCH, INTERACTIVE] {
+        let mut m = Machine::with_cpus(2);
+        let task = running(&mut m, tier, 0);
+        let slice_ns = m.view(task).slice_ns;
+        for part in 1..50 {
+            m.advance(slice_ns / 50);
+            m.change(task, 1);
+            assert_eq!(m.view(task).slice_ns, slice_ns - part * slice_ns / 50);
+        }
+        m.advance(slice_ns);
+        m.change(task, 1);
+        assert_eq!(m.view(task).slice_ns, 1, "it is over at the next tick");
+    }
+}
+
+#[test]
 fn batch_work_that_is_interrupted_goes_on_before_the_others() {
     let mut m = Machine::with_cpus(1);
     let task = running(&mut m, BATCH, 0);
@@ -168,6 +185,8 @@ fn what_runs_on_a_cpu_that_goes_offline_has_a_slice_without_end() {
     m.bind(kthread, &[1]);
     m.interrupt(kthread, 1);
     m.begin_offline(1);
+    assert_eq!(m.view(last).slice_ns, u64::MAX);
+    m.change(last, 0);
     assert_eq!(m.view(last).slice_ns, u64::MAX);
     m.sleep(1);
     assert_eq!(m.running(1), Some(kthread));

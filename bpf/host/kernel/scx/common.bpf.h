@@ -33,10 +33,12 @@
 #define BPF_RB_NO_WAKEUP	       1
 #define BPF_RB_FORCE_WAKEUP	       2
 
-#define bpf_for(i, start, end)	   for (i = (start); i < (__typeof__(i))(end); i++)
-#define bpf_ksym_exists(symbol)	   true
-#define bpf_core_field_exists(...) true
-#define bpf_this_cpu_ptr(symbol)   (symbol)
+#define bpf_for(i, start, end)	      for (i = (start); i < (__typeof__(i))(end); i++)
+#define bpf_ksym_exists(symbol)	      true
+#define bpf_core_field_exists(...)    true
+#define bpf_core_field_size(field)    sizeof(field)
+#define bpf_core_read(to, size, from) memcpy((to), (from), (size))
+#define bpf_this_cpu_ptr(symbol)      (symbol)
 
 /* BPF_CORE_READ() of up to three members. */
 #define HOST_READ_1(a, b)		   ((a)->b)
