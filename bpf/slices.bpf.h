@@ -28,12 +28,17 @@ static __always_inline bool is_launch(const struct task_ctx *t)
 	return t->tier == TIER_INTERACTIVE && !t->wakes && !t->pinned;
 }
 
+static __always_inline bool has_batch_slice(const struct task_ctx *t)
+{
+	return t->tier == TIER_BATCH || is_launch(t);
+}
+
 static __always_inline u64 task_slice(struct task_struct *p, const struct task_ctx *t, s32 cpu,
 				      u64 now)
 {
 	if (!cpu_ctx_of(cpu)->online)
 		return SLICE_ENDLESS;
-	if (t->tier == TIER_BATCH || is_launch(t))
+	if (has_batch_slice(t))
 		return batch_slice(p, t, cpu);
 	return slice_of_sleeper(t->tier, t->avg_runtime_ns, sleeper_slice_max(cpu, now));
 }
@@ -79,11 +84,11 @@ static __always_inline bool batch_overdue(s32 cpu, u64 now)
 	       waits_longer(cpu_queue(cpu, QUEUE_BATCH), now, knobs.sojourn_thresh_ns);
 }
 
-/* Batch work yields to waiting interactive work, and to batch work that has waited too long. */
+/* What has the slice of batch work yields to waiting interactive work, and to batch work that has waited too long. */
 static __always_inline bool tick_should_preempt(const struct task_ctx *t, s32 cpu, u64 on_cpu,
 						u64 now)
 {
-	if ((t->tier != TIER_BATCH && !is_new(t)) || now < cpu_ctx_of(cpu)->protected_until)
+	if (!has_batch_slice(t) || now < cpu_ctx_of(cpu)->protected_until)
 		return false;
 	if (on_cpu > preempt_thresh(now) && interactive_waits(cpu))
 		return true;

@@ -2,7 +2,7 @@
 #![allow(missing_docs)]
 
 use pandemonium_bpf_host::machine::{BATCH, INTERACTIVE, LAT_CRITICAL, Machine, Task};
-use pandemonium_bpf_host::scenes::spawn;
+use pandemonium_bpf_host::scenes::{asleep, spawn};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -88,6 +88,22 @@ fn what_is_known_of_a_program_is_no_measure_for_the_slice_of_its_launch() {
     m.sleep(0);
     m.interrupt(known, 0);
     assert!(m.view(known).slice_ns <= MS);
+}
+
+#[test]
+fn the_tick_stops_the_launch_of_a_known_program_for_interactive_work_that_waits() {
+    let mut m = Machine::with_cpus(1);
+    m.predict("known", INTERACTIVE, 10, 2, 5 * MS);
+    let known = m.task("known");
+    m.fork(known, 0);
+    let waits = asleep(&mut m, INTERACTIVE, 0);
+    m.set_history(waits, 10, 2, MS);
+    m.interrupt(waits, 0);
+    assert!(m.view(waits).waits);
+    m.advance(2 * MS);
+    m.tick(0);
+    assert_eq!(m.view(known).tier, INTERACTIVE);
+    assert_eq!(m.running(0), Some(waits));
 }
 
 #[test]
