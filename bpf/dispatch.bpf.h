@@ -74,7 +74,7 @@ VERIFIED_ONCE int go_on(s32 cpu, struct task_struct *prev __arg_trusted, u64 now
 	queue_state_of(t->queue)->served_ns = now;
 	charge_run(prev, t, c, now);
 	c->boosted = is_boosted(t);
-	c->tier = t->tier;
+	c->tier = tier_on_cpu(t);
 	scx_bpf_task_set_slice(prev, begin_slice(t, task_slice(prev, t, cpu, now), now));
 	count(CNT_KEEPS);
 	return 0;

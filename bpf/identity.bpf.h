@@ -76,6 +76,9 @@ static __always_inline void start_from(struct task_ctx *t, const struct predicti
 	t->lat_cri = lat_cri_score(known->wakeup_freq, known->csw_rate, known->avg_runtime_ns,
 				   known->runtime_dev_ns);
 	t->tier = known->tier < NR_TIERS ? known->tier : TIER_INTERACTIVE;
+	/* A launch is no more urgent than any other, and whoever forks leaves its name to the child. */
+	if (t->tier == TIER_LAT_CRITICAL && !t->wakes && !t->pinned && !t->is_compositor)
+		t->tier = TIER_INTERACTIVE;
 	t->age = AGE_CLASSIFIED;
 	count(CNT_WARM_STARTS);
 }

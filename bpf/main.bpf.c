@@ -163,12 +163,10 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	c->started_ns = now;
 	c->expected_end = now + usual_rest_ns(t->avg_runtime_ns, t->awake_run_ns);
 	c->boosted = is_boosted(t);
-	c->tier = t->tier;
+	c->tier = tier_on_cpu(t);
 	if (!(t->queue & QUEUE_BATCH)) {
 		c->since_batch++;
 	} else {
-		/* Crowded out, it is as good a victim as any batch task. */
-		c->tier = TIER_BATCH;
 		if (is_batch_due(cpu, now))
 			c->protected_until = now + knobs.preempt_thresh_ns;
 		begin_batch_run(c, t->queue);

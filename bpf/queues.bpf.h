@@ -250,15 +250,24 @@ static __always_inline bool queue_steal(u32 queue, u64 now)
 	return queue_state_of(queue)->stealable > 0 && queue_take(queue, now);
 }
 
-/* What has not slept yet: a program that is being launched, or one of very many that were forked at once. */
+/*
+ * What has not slept yet: a program that is being launched, or one of very many that were forked at once. What is known
+ * of its usual runs is no measure for that.
+ */
 static __always_inline bool is_new(const struct task_ctx *t)
 {
-	return t->tier == TIER_INTERACTIVE && t->age < AGE_CLASSIFIED && !t->wakes;
+	return t->tier == TIER_INTERACTIVE && !t->wakes && !t->pinned;
 }
 
 static __always_inline enum queue_kind queue_kind_of(const struct task_ctx *t)
 {
 	return t->tier == TIER_BATCH || is_new(t) ? QUEUE_BATCH : QUEUE_INTERACTIVE;
+}
+
+/* The tier that wakers see on its CPU: crowded out or new, it is as good a victim as any batch task. */
+static __always_inline u32 tier_on_cpu(const struct task_ctx *t)
+{
+	return t->queue & QUEUE_BATCH ? TIER_BATCH : t->tier;
 }
 
 /*

@@ -22,23 +22,12 @@ static __always_inline u64 batch_slice(struct task_struct *p, const struct task_
  */
 #define SLICE_ENDLESS (~0ULL)
 
-/* Until it has slept: what is known of a program's usual runs is no measure for its launch. */
-static __always_inline bool is_launch(const struct task_ctx *t)
-{
-	return t->tier == TIER_INTERACTIVE && !t->wakes && !t->pinned;
-}
-
-static __always_inline bool has_batch_slice(const struct task_ctx *t)
-{
-	return t->tier == TIER_BATCH || is_launch(t);
-}
-
 static __always_inline u64 task_slice(struct task_struct *p, const struct task_ctx *t, s32 cpu,
 				      u64 now)
 {
 	if (!cpu_ctx_of(cpu)->online)
 		return SLICE_ENDLESS;
-	if (has_batch_slice(t))
+	if (queue_kind_of(t) == QUEUE_BATCH)
 		return batch_slice(p, t, cpu);
 	return slice_of_sleeper(t->tier, t->avg_runtime_ns, sleeper_slice_max(cpu, now));
 }
@@ -88,7 +77,7 @@ static __always_inline bool batch_overdue(s32 cpu, u64 now)
 static __always_inline bool tick_should_preempt(const struct task_ctx *t, s32 cpu, u64 on_cpu,
 						u64 now)
 {
-	if (!has_batch_slice(t) || now < cpu_ctx_of(cpu)->protected_until)
+	if (queue_kind_of(t) != QUEUE_BATCH || now < cpu_ctx_of(cpu)->protected_until)
 		return false;
 	if (on_cpu > preempt_thresh(now) && interactive_waits(cpu))
 		return true;

@@ -441,6 +441,20 @@ fn a_compositor_that_uses_less_than_half_a_cpu_always_is_one_and_one_that_uses_m
 }
 
 #[test]
+fn a_launch_is_no_more_urgent_than_any_other_until_it_sleeps() {
+    let mut m = Machine::with_cpus(1);
+    m.predict("known", LAT_CRITICAL, 64, 8, 100 * US);
+    let task = m.task("known");
+    m.fork(task, 0);
+    assert_eq!(m.view(task).tier, INTERACTIVE);
+    m.advance(100 * US);
+    m.sleep(0);
+    m.advance(MS);
+    m.interrupt(task, 0);
+    assert_eq!(m.view(task).tier, LAT_CRITICAL);
+}
+
+#[test]
 fn a_new_task_starts_from_what_is_known_of_its_name() {
     for known in [BATCH, INTERACTIVE, LAT_CRITICAL] {
         let mut m = Machine::with_cpus(1);
@@ -450,7 +464,7 @@ fn a_new_task_starts_from_what_is_known_of_its_name() {
         let view = m.view(task);
         assert_eq!(
             (view.tier, view.age, view.wakeup_freq, view.csw_rate),
-            (known, 2, 7, 5)
+            (known.min(INTERACTIVE), 2, 7, 5)
         );
         assert_eq!(view.avg_runtime_ns, 3 * MS);
         assert_eq!(m.counter(Counter::WarmStarts), 1);

@@ -91,19 +91,21 @@ fn what_is_known_of_a_program_is_no_measure_for_the_slice_of_its_launch() {
 }
 
 #[test]
-fn the_tick_stops_the_launch_of_a_known_program_for_interactive_work_that_waits() {
-    let mut m = Machine::with_cpus(1);
-    m.predict("known", INTERACTIVE, 10, 2, 5 * MS);
-    let known = m.task("known");
-    m.fork(known, 0);
-    let waits = asleep(&mut m, INTERACTIVE, 0);
-    m.set_history(waits, 10, 2, MS);
-    m.interrupt(waits, 0);
-    assert!(m.view(waits).waits);
-    m.advance(2 * MS);
-    m.tick(0);
-    assert_eq!(m.view(known).tier, INTERACTIVE);
-    assert_eq!(m.running(0), Some(waits));
+fn a_wake_up_stops_a_launch_whatever_is_known_of_the_program() {
+    for known in [None, Some(INTERACTIVE), Some(LAT_CRITICAL)] {
+        let mut m = Machine::with_cpus(1);
+        if let Some(tier) = known {
+            m.predict("program", tier, 10, 2, 100 * US);
+        }
+        let program = m.task("program");
+        m.fork(program, 0);
+        m.advance(500 * US);
+        let wakes = asleep(&mut m, INTERACTIVE, 0);
+        m.interrupt(wakes, 0);
+        assert_eq!(m.running(0), Some(wakes), "{known:?}");
+        m.sleep(0);
+        assert_eq!(m.running(0), Some(program), "{known:?}");
+    }
 }
 
 #[test]

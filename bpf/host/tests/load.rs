@@ -70,7 +70,7 @@ fn interactive_work_does_not_yield_at_the_tick() {
 fn interactive_work_that_waits_for_another_cpu_does_not_matter_to_this_one() {
     for (cpu, preempts) in [(0, 1), (1, 0)] {
         let mut m = Machine::with_cpus(2);
-        m.predict("pinned", INTERACTIVE, 10, 2, MS / 10);
+        m.pin("pinned", INTERACTIVE, true);
         running(&mut m, BATCH, 0);
         m.hold(1);
         let pinned = m.task("pinned");
