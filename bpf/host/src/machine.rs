@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ffi::{CStr, CString, c_char};
+use std::ops::RangeInclusive;
 use std::sync::MutexGuard;
 
 use pandemonium_policy::idle_layout::{IdleLayout, NO_LLC};
@@ -205,21 +206,35 @@ pub struct Observation {
 pub struct Task(u32);
 
 /// A task that runs for `run_ns` and then sleeps for `sleep_ns`, again and again; with `is_periodic` until the
-/// next multiple of `sleep_ns`.
-#[derive(Clone, Copy, Debug)]
+/// next multiple of `sleep_ns`. Each time up to `run_more_ns` and `sleep_more_ns` longer, at random.
+#[derive(Clone, Copy, Debug, Default)]
 struct Habit {
     run_ns: u64,
+    run_more_ns: u64,
     sleep_ns: u64,
+    sleep_more_ns: u64,
+    random: u64,
     is_periodic: bool,
     left_ns: u64,
 }
 
+/// From `least` to `most`; Knuth's linear congruential generator.
+fn random_up_to(state: &mut u64, most: u64) -> u64 {
+    *state = state
+        .wrapping_mul(6364136223846793005)
+        .wrapping_add(1442695040888963407);
+    (*state >> 33) % (most + 1)
+}
+
 impl Habit {
-    fn wakes_at(&self, now_ns: u64) -> u64 {
+    /// What it does next, and when.
+    fn begin_sleep(&mut self, now_ns: u64) -> u64 {
+        self.left_ns = self.run_ns + random_up_to(&mut self.random, self.run_more_ns);
+        let sleep_ns = self.sleep_ns + random_up_to(&mut self.random, self.sleep_more_ns);
         if self.is_periodic {
             (now_ns / self.sleep_ns + 1) * self.sleep_ns
         } else {
-            now_ns + self.sleep_ns
+            now_ns + sleep_ns
         }
     }
 }
@@ -461,9 +476,31 @@ impl Machine {
         let habit = Habit {
             run_ns,
             sleep_ns,
-            is_periodic: false,
             left_ns: run_ns,
+            ..Habit::default()
         };
+        self.habits.insert(task, habit);
+    }
+
+    /// The same, for times within these bounds; equal seeds give equal times.
+    pub fn set_random_habit(
+        &mut self,
+        task: Task,
+        run_ns: RangeInclusive<u64>,
+        sleep_ns: RangeInclusive<u64>,
+        seed: u64,
+    ) {
+        let mut habit = Habit {
+            run_ns: *run_ns.start(),
+            run_more_ns: run_ns.end() - run_ns.start(),
+            sleep_ns: *sleep_ns.start(),
+            sleep_more_ns: sleep_ns.end() - sleep_ns.start(),
+            random: seed,
+            ..Habit::default()
+        };
+        for _ in 0..8 {
+            habit.begin_sleep(0);
+        }
         self.habits.insert(task, habit);
     }
 
@@ -474,6 +511,7 @@ impl Machine {
             sleep_ns: period_ns,
             is_periodic: true,
             left_ns: run_ns,
+            ..Habit::default()
         };
         self.habits.insert(task, habit);
     }
@@ -652,6 +690,11 @@ impl Machine {
         host_is_burst()
     }
 
+    /// CPUs that there are, online or not.
+    pub fn nr_cpus(&self) -> u32 {
+        self.cpus.len() as u32
+    }
+
     /// Whether a longrun is on at the CPU's node.
     pub fn is_longrun(&self, cpu: u32) -> bool {
         host_is_longrun(cpu.cast_signed())
@@ -710,8 +753,7 @@ impl Machine {
                 && habit.sleep_ns > 0
                 && habit.left_ns == 0
             {
-                habit.left_ns = habit.run_ns;
-                let at = habit.wakes_at(kernel_now());
+                let at = habit.begin_sleep(kernel_now());
                 self.wakes.push(Reverse((at, task)));
                 self.sleep(cpu);
             }

@@ -1,5 +1,7 @@
 //! Situations that tests of several files begin with.
 
+use std::ops::RangeInclusive;
+
 use pandemonium_policy::{Cpu, Knobs, Topology};
 
 use crate::machine::{INTERACTIVE, Kind, Machine, Task};
@@ -37,6 +39,27 @@ pub fn spawn(m: &mut Machine, cpu: u32, run_ns: u64, sleep_ns: u64) -> Task {
     m.fork(task, cpu);
     m.set_habit(task, run_ns, sleep_ns);
     task
+}
+
+/// So many sleepers on each CPU, which run and sleep for random times within these bounds, µs.
+pub fn irregular(
+    m: &mut Machine,
+    per_cpu: u32,
+    run_us: RangeInclusive<u64>,
+    sleep_us: RangeInclusive<u64>,
+    seed: u64,
+) -> Vec<Task> {
+    let in_ns = |us: &RangeInclusive<u64>| us.start() * 1000..=us.end() * 1000;
+    let nr_cpus = m.nr_cpus();
+    (0..per_cpu * nr_cpus)
+        .map(|i| {
+            let sleeper = spawn(m, i % nr_cpus, 30_000, sleep_us.start() * 1000);
+            m.run_for(60_000);
+            let seed = seed * 1000 + u64::from(i);
+            m.set_random_habit(sleeper, in_ns(&run_us), in_ns(&sleep_us), seed);
+            sleeper
+        })
+        .collect()
 }
 
 /// A settled task that waits in the queue of its node and preempts no batch work.
