@@ -87,6 +87,16 @@ static __always_inline void classify_wake(struct task_struct *p, struct task_ctx
 	rescore(p, t);
 }
 
+/*
+ * How long others make it wait says nothing about a task. Counted as time between its wake-ups, it would make those batch
+ * work that had less than others like them, and have even less.
+ */
+static __always_inline void leave_out_wait(struct task_ctx *t, u64 now)
+{
+	if (t->queued && t->last_wake_ns)
+		t->last_wake_ns += time_delta(now, t->queued_ns);
+}
+
 /* The sleep undoes a demotion, so that the next wake-up asks for a CPU as what the task really is. */
 static __always_inline void classify_sleep(const struct task_struct *p, struct task_ctx *t)
 {

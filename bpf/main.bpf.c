@@ -149,6 +149,7 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 
 	if (!t)
 		return;
+	leave_out_wait(t, now);
 	leave_queue(t);
 	t->better_cpu = 0;
 	c->hands_over = false;

@@ -141,6 +141,7 @@ struct task_ctx {
 	u64 queued_ns;
 	u64 started_ns;
 	u64 slept_ns;
+	/* When it last woke, and as much later as it has waited since. */
 	u64 last_wake_ns;
 	u64 last_csw;
 	/* Service since the last sleep, across slices. */

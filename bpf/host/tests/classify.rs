@@ -131,6 +131,27 @@ fn the_sleep_itself_moves_the_tier() {
 }
 
 #[test]
+fn how_long_a_task_waits_for_a_cpu_does_not_matter() {
+    for wait_ns in [0, 20 * MS] {
+        let mut m = Machine::with_cpus(1);
+        let task = new_task(&mut m, "task");
+        for _ in 0..20 {
+            m.hold(0);
+            m.interrupt(task, 0);
+            m.advance(wait_ns);
+            m.unhold(0);
+            assert_eq!(m.running(0), Some(task));
+            m.advance(MS);
+            m.sleep(0);
+            m.advance(MS);
+        }
+        let view = m.view(task);
+        assert!((45..=50).contains(&view.wakeup_freq), "{wait_ns}: {view:?}");
+        assert_eq!(view.tier, LAT_CRITICAL, "{wait_ns}: {view:?}");
+    }
+}
+
+#[test]
 fn switches_that_a_task_did_not_want_count_as_well() {
     let rates = [0, 3].map(|losses| {
         let mut m = Machine::with_cpus(1);

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use pandemonium_bpf_host::machine::{BATCH, Machine, Task};
-use pandemonium_bpf_host::scenes::spawn;
+use pandemonium_bpf_host::scenes::{irregular, spawn};
 use pandemonium_policy::{Cpu, Topology};
 use proptest::prelude::*;
 
@@ -108,6 +108,32 @@ fn a_hog_that_began_never_waits_for_8_ms_whatever_the_sleepers_beside_it_want() 
                 view.longest_wait_ns <= 8 * MS,
                 "{run_us} us {seed} at {nr_cpus} CPUs: {view:?}"
             );
+        }
+    }
+}
+
+#[test]
+fn a_hog_among_four_irregular_sleepers_a_cpu_never_waits_for_8_ms_and_has_its_share() {
+    for nr_cpus in [2, 4, 8, 12] {
+        for (run_us, sleep_us) in [
+            (1000..=1000, 500..=1500),
+            (500..=1500, 500..=1500),
+            (1000..=3000, 500..=2500),
+        ] {
+            for seed in 0..5 {
+                let mut m = Machine::with_cpus(nr_cpus);
+                irregular(&mut m, 4, run_us.clone(), sleep_us.clone(), seed);
+                let hog = spawn(&mut m, 0, 2 * SEC, 0);
+                m.run_for(150 * MS);
+                m.forget_wait(hog);
+                let before_ns = m.view(hog).ran_ns;
+                m.run_for(SEC);
+                let view = m.view(hog);
+                let scene = format!("{run_us:?} us {seed} at {nr_cpus} CPUs: {view:?}");
+                assert!(view.longest_wait_ns <= 8 * MS, "{scene}");
+                let fair_ns = SEC * u64::from(nr_cpus) / u64::from(4 * nr_cpus + 1);
+                assert!(view.ran_ns - before_ns > fair_ns, "{scene}");
+            }
         }
     }
 }
