@@ -105,8 +105,10 @@ static __always_inline u64 vtime_as_batch(const struct task_ctx *t, u32 queue)
 	s64 least = -(s64)(t->wakes ? BATCH_CREDIT_NS : LAUNCH_CREDIT_NS);
 	s64 most = t->awake_run_ns;
 
-	if (!most && t->tier != TIER_BATCH)
+	if (!most && t->tier != TIER_BATCH) {
 		most = CROWD_DEBT_RUNS * t->avg_runtime_ns;
+		least = -(s64)(CROWD_CREDIT_RUNS * t->avg_runtime_ns);
+	}
 	if (had < least)
 		return clock + least;
 	return clock + (had < most ? had : most);

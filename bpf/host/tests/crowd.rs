@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use pandemonium_bpf_host::machine::{Counter, INTERACTIVE, Kind, LAT_CRITICAL, Machine, Task};
-use pandemonium_bpf_host::scenes::{asleep, held, spawn};
+use pandemonium_bpf_host::scenes::{asleep, held, irregular, spawn};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -63,6 +63,29 @@ fn a_sleeper_that_runs_for_longer_than_the_crowd_waits_for_at_most_150_ms() {
                 let scene = format!("beside {run_us} us at {nr_cpus} CPUs: {view:?}");
                 assert!(view.longest_wait_ns <= 150 * MS, "{scene}");
             }
+        }
+    }
+}
+
+#[test]
+fn nobody_in_an_irregular_crowd_waits_for_50_ms_and_a_hog_has_its_share() {
+    for nr_cpus in [2, 4, 8] {
+        for seed in 0..5 {
+            let mut m = Machine::with_cpus(nr_cpus);
+            let sleepers = irregular(&mut m, 6, 500..=1500, 500..=1500, seed);
+            let hog = spawn(&mut m, 0, 2 * SEC, 0);
+            m.run_for(200 * MS);
+            for sleeper in &sleepers {
+                m.forget_wait(*sleeper);
+            }
+            let before_ns = m.view(hog).ran_ns;
+            m.run_for(SEC);
+            let waits = sleepers.iter().map(|task| m.view(*task).longest_wait_ns);
+            let longest_ns = waits.max().unwrap();
+            let part = (m.view(hog).ran_ns - before_ns) as f64 * f64::from(6 * nr_cpus + 1)
+                / (SEC * u64::from(nr_cpus)) as f64;
+            let scene = format!("{seed} at {nr_cpus} CPUs: {longest_ns} ns, {part}");
+            assert!(longest_ns <= 50 * MS && part >= 1.0, "{scene}");
         }
     }
 }
