@@ -104,16 +104,6 @@ static __always_inline void keep_running(s32 cpu, struct task_struct *prev)
 	go_on(cpu, prev, scx_bpf_now());
 }
 
-/* Virtual time of the task at the head, which the queue may lose at any moment; @otherwise if empty. */
-VERIFIED_ONCE u64 head_vtime(u32 queue, u64 otherwise)
-{
-	struct task_struct *p;
-
-	bpf_for_each(scx_dsq, p, queue, 0)
-		return p->scx.dsq_vtime;
-	return otherwise;
-}
-
 /*
  * Whether what ran until now as batch work has still had less than those behind it. Then batch work
  * is being served and the task goes on; what interrupted it was the tick, which knows no weights.

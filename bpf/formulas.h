@@ -160,6 +160,11 @@ FORMULA u64 vtime_later(u64 a, u64 b)
 	return vtime_diff(a, b) > 0 ? a : b;
 }
 
+FORMULA u64 vtime_earlier(u64 a, u64 b)
+{
+	return vtime_diff(a, b) < 0 ? a : b;
+}
+
 FORMULA u64 vtime_clamp(u64 vtime, u64 clock, u64 credit_ns, u64 ceiling_ns)
 {
 	if (vtime_diff(vtime, clock - credit_ns) < 0)

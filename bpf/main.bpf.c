@@ -54,14 +54,17 @@ VERIFIED_ONCE int note_wake(struct task_struct *p __arg_trusted, struct task_ctx
 	if (t->slept_ns)
 		count_sleep(time_delta(now, t->slept_ns));
 	classify_wake(p, t, now);
-	if (t->tier == TIER_BATCH)
+	if (t->tier == TIER_BATCH) {
+		rebase_vtime(t, t->queue | QUEUE_BATCH);
 		credit = t->wakes > 1 ? BATCH_CREDIT_NS : 0;
-	else
+	} else {
 		credit = wake_credit_ns(t->wakeup_freq >> RATE_FRACTION_BITS, knobs.lag_scale,
 					queued_per_cpu(t->queue)) +
 			 settings.slice_lag_ns;
+	}
 	t->vtime = vtime_clamp(t->vtime, queue_state_of(t->queue)->clock, credit,
 			       limits.vtime_ceiling_ns);
+	catch_up(t);
 	forgive_batch_vtime(t);
 	t->woken_ns = now;
 	observe_wake(p, t);
@@ -170,7 +173,7 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	} else {
 		if (is_batch_due(cpu, now))
 			c->protected_until = now + knobs.preempt_thresh_ns;
-		begin_batch_run(c, t->queue);
+		begin_batch_run(c, t);
 	}
 	if (t->tier == TIER_BATCH)
 		join_group(p, t);

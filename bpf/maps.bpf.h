@@ -108,8 +108,9 @@ struct cpu_ctx {
 	u32 since_batch;
 	u32 batch_ran_ns;
 	bool own_batch_last;
-	/* What runs here came from this batch queue; 0 if from none. */
+	/* What runs here came from this batch queue, and where its turn stands there; 0 if from none. */
 	u32 batch_queue;
+	u64 turn_vtime;
 	/* In cpu_release(), whose nested enqueue() adds a second prologue. */
 	bool releasing;
 	bool online;

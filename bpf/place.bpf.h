@@ -148,6 +148,21 @@ static __always_inline void claim_victim(s32 cpu)
 	cpu_ctx_of(cpu)->tier = NR_TIERS;
 }
 
+/*
+ * The task stops what runs there. Batch work may do so while it has had no more than its share, and is on a par then
+ * with the batch work that it stops: what began with the lead of a launch would come back before it is done.
+ */
+static __always_inline void interrupt_cpu(struct task_struct *p, struct task_ctx *t, s32 cpu)
+{
+	const struct cpu_ctx *c = cpu_ctx_of(cpu);
+
+	claim_victim(cpu);
+	place_local(p, t, cpu, SCX_ENQ_PREEMPT);
+	if (t->tier == TIER_BATCH && t->wakes > 1 && c->batch_queue == t->queue)
+		t->vtime = vtime_earlier(t->vtime, c->turn_vtime);
+	count(CNT_KICKS_HARD);
+}
+
 /* A short-running waker that says it is about to sleep hands its CPU over without a preemption. */
 static __always_inline bool waker_hands_over(const struct task_struct *p, u64 wake_flags, s32 cpu)
 {
@@ -326,9 +341,7 @@ static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t,
 	if (victim < 0 || (wake_flags & SCX_WAKE_FORK &&
 			   time_delta(now, cpu_ctx_of(victim)->started_ns) < LAUNCH_AFTER_NS))
 		return prev_cpu;
-	claim_victim(victim);
-	place_local(p, t, victim, SCX_ENQ_PREEMPT);
-	count(CNT_KICKS_HARD);
+	interrupt_cpu(p, t, victim);
 	return victim;
 }
 
@@ -358,9 +371,7 @@ static __always_inline bool place_pinned_wakeup(struct task_struct *p, struct ta
 	brief = is_short(p, t) && !is_crowded_out(p, t, cpu_queue(cpu, QUEUE_INTERACTIVE));
 	if (!may_preempt(cpu_ctx_of(cpu), wake_rank(t), brief, now))
 		return false;
-	claim_victim(cpu);
-	place_local(p, t, cpu, SCX_ENQ_PREEMPT);
-	count(CNT_KICKS_HARD);
+	interrupt_cpu(p, t, cpu);
 	return true;
 }
 

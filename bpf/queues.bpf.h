@@ -151,6 +151,27 @@ static __always_inline void rebase_vtime(struct task_ctx *t, u32 queue)
 		change_queue(t, queue);
 }
 
+/* Virtual time of the task at the head, which the queue may lose at any moment; @otherwise if empty. */
+VERIFIED_ONCE u64 head_vtime(u32 queue, u64 otherwise)
+{
+	struct task_struct *p;
+
+	bpf_for_each(scx_dsq, p, queue, 0)
+		return p->scx.dsq_vtime;
+	return otherwise;
+}
+
+/*
+ * Batch work that sleeps between its runs, and has had no more than its share, wakes on a par with what waits. The clock is
+ * no measure while that has the lead of programs that were just launched.
+ */
+static __always_inline void catch_up(struct task_ctx *t)
+{
+	if (t->tier == TIER_BATCH && t->wakes > 1 && nr_queued(t->queue) &&
+	    vtime_diff(t->vtime, queue_state_of(t->queue)->clock) <= 0)
+		t->vtime = vtime_earlier(t->vtime, head_vtime(t->queue, t->vtime));
+}
+
 /* As much as others may be behind it: what it had while nobody else wanted it, it owes nobody. */
 static __always_inline void forgive_batch_vtime(struct task_ctx *t)
 {

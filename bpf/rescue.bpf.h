@@ -66,10 +66,11 @@ static __always_inline void charge_run(struct task_struct *p, struct task_ctx *t
 }
 
 /* A batch queue is being served as long as some CPU runs what came from it. */
-static __always_inline void begin_batch_run(struct cpu_ctx *c, u32 queue)
+static __always_inline void begin_batch_run(struct cpu_ctx *c, const struct task_ctx *t)
 {
-	c->batch_queue = queue;
-	__sync_fetch_and_add(&queue_state_of(queue)->running, 1);
+	c->batch_queue = t->queue;
+	c->turn_vtime = turn_vtime(t);
+	__sync_fetch_and_add(&queue_state_of(t->queue)->running, 1);
 }
 
 static __always_inline void end_batch_run(struct cpu_ctx *c)
@@ -90,7 +91,7 @@ static __always_inline void run_as_batch(struct task_struct *p, struct task_ctx 
 	charge_run(p, t, c, now);
 	rebase_vtime(t, t->queue + QUEUE_BATCH);
 	clamp_vtime(t);
-	begin_batch_run(c, t->queue);
+	begin_batch_run(c, t);
 }
 
 /* Step 6. Batch work of the node and of this CPU alone take turns, so neither starves the other. */

@@ -2,7 +2,7 @@
 #![allow(missing_docs)]
 
 use pandemonium_bpf_host::machine::{BATCH, INTERACTIVE, LAT_CRITICAL, Machine, Task};
-use pandemonium_bpf_host::scenes::{asleep, spawn};
+use pandemonium_bpf_host::scenes::{asleep, irregular, spawn};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -117,5 +117,50 @@ fn what_somebody_decided_to_be_interactive_never_has_the_slice_of_a_launch() {
         m.fork(pinned, 0);
         assert_eq!(m.view(pinned).tier, tier);
         assert!(m.view(pinned).slice_ns <= MS, "{tier}");
+    }
+}
+
+#[test]
+fn frames_are_in_time_when_programs_that_never_sleep_are_started_beside_them() {
+    const PERIOD_NS: u64 = 16 * MS;
+    for nr_cpus in [1, 2, 4, 8] {
+        for (hogs, work_ns) in [(1, 6 * MS), (2, 5 * MS), (4, 3 * MS)] {
+            let mut m = Machine::with_cpus(nr_cpus);
+            let frames = m.task("frames");
+            m.fork(frames, 0);
+            m.set_period(frames, work_ns, PERIOD_NS);
+            m.run_for(SEC / 2);
+            for i in 0..hogs * nr_cpus {
+                spawn(&mut m, i % nr_cpus, 100 * SEC, 0);
+            }
+            m.forget_wait(frames);
+            m.run_for(SEC);
+            let view = m.view(frames);
+            let scene = format!("{work_ns} beside {hogs} a CPU at {nr_cpus}: {view:?}");
+            assert!(view.longest_wait_ns <= PERIOD_NS - work_ns, "{scene}");
+        }
+    }
+}
+
+#[test]
+fn sleepers_that_run_for_some_ms_do_not_wait_for_the_launches_of_programs_that_go_on() {
+    for nr_cpus in [2, 4, 8] {
+        for seed in 0..4 {
+            let mut m = Machine::with_cpus(nr_cpus);
+            let sleepers = irregular(&mut m, 2, 1000..=4000, 5000..=30000, seed);
+            m.run_for(SEC / 2);
+            for i in 0..4 * nr_cpus {
+                spawn(&mut m, i % nr_cpus, 100 * SEC, 0);
+            }
+            for sleeper in &sleepers {
+                m.forget_wait(*sleeper);
+            }
+            m.run_for(SEC);
+            for sleeper in sleepers {
+                let view = m.view(sleeper);
+                let scene = format!("{nr_cpus} CPUs, {seed}: {view:?}");
+                assert!(view.longest_wait_ns <= 40 * MS, "{scene}");
+            }
+        }
     }
 }
