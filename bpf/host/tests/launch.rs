@@ -164,3 +164,32 @@ fn sleepers_that_run_for_some_ms_do_not_wait_for_the_launches_of_programs_that_g
         }
     }
 }
+
+#[test]
+fn sleepers_have_most_of_their_share_beside_hogs_and_programs_that_are_launched_all_the_time() {
+    const NEED_NS: u64 = 10 * MS;
+    for nr_cpus in [2, 4, 8] {
+        for (run_ns, sleep_ns) in [(10 * MS, MS), (30 * MS, 10 * MS)] {
+            let mut m = Machine::with_cpus(nr_cpus);
+            let hogs = hogs_about_to_begin(&mut m, nr_cpus);
+            let sleepers: Vec<Task> = (0..nr_cpus)
+                .map(|cpu| spawn(&mut m, cpu, run_ns, sleep_ns))
+                .collect();
+            begin(&mut m, hogs);
+            m.run_for(SEC);
+            let ran_ns =
+                |m: &Machine| -> u64 { sleepers.iter().map(|task| m.view(*task).ran_ns).sum() };
+            let before_ns = ran_ns(&m);
+            let mut jobs = Vec::new();
+            for _ in 0..1000 {
+                jobs.retain(|job| m.view(*job).ran_ns < NEED_NS);
+                while jobs.len() < 2 * nr_cpus as usize {
+                    jobs.push(spawn(&mut m, 0, NEED_NS, 1000 * SEC));
+                }
+                m.run_for(MS);
+            }
+            let part = (ran_ns(&m) - before_ns) as f64 / (SEC * u64::from(nr_cpus)) as f64;
+            assert!(part >= 0.13, "{run_ns} at {nr_cpus} CPUs: {part}");
+        }
+    }
+}
