@@ -25,6 +25,38 @@ pub fn held(nr_cpus: u32) -> Machine {
     m
 }
 
+/// A task of this name that sleeps, and ran on CPU 0 last.
+pub fn new_task(m: &mut Machine, comm: &str) -> Task {
+    let task = m.task(comm);
+    m.enter(task, 0);
+    task
+}
+
+/// One that has shown by what it did that it is of this tier.
+pub fn settled(m: &mut Machine, tier: u32) -> Task {
+    let task = new_task(m, "settled");
+    m.settle_as(task, tier);
+    task
+}
+
+/// What the task is taken for; `enum tier`.
+pub fn tier(m: &Machine, task: Task) -> u32 {
+    m.view(task).tier
+}
+
+/// The task wakes, runs and sleeps, so many times; the tier of each wake-up.
+pub fn tiers(m: &mut Machine, task: Task, times: usize, run_ns: u64, sleep_ns: u64) -> Vec<u32> {
+    let mut seen = Vec::new();
+    for _ in 0..times {
+        m.interrupt(task, 0);
+        seen.push(tier(m, task));
+        m.advance(run_ns);
+        m.sleep(0);
+        m.advance(sleep_ns);
+    }
+    seen
+}
+
 /// A settled task that sleeps; it ran on `cpu` last.
 pub fn asleep(m: &mut Machine, tier: u32, cpu: u32) -> Task {
     let task = m.task("task");
