@@ -28,6 +28,20 @@ fn begin(m: &mut Machine, hogs: Vec<Task>) {
     }
 }
 
+/// At any time there are two programs for each CPU that were launched and need 10 ms.
+fn launch_for_a_second(m: &mut Machine) {
+    const NEED_NS: u64 = 10 * MS;
+    let most = 2 * m.nr_cpus() as usize;
+    let mut jobs = Vec::new();
+    for _ in 0..1000 {
+        jobs.retain(|job| m.view(*job).ran_ns < NEED_NS);
+        while jobs.len() < most {
+            jobs.push(spawn(m, 0, NEED_NS, 1000 * SEC));
+        }
+        m.run_for(MS);
+    }
+}
+
 #[test]
 fn the_first_program_beside_hogs_that_have_just_woken_is_ahead_of_them() {
     const NEED_NS: u64 = 15 * MS;
@@ -167,7 +181,6 @@ fn sleepers_that_run_for_some_ms_do_not_wait_for_the_launches_of_programs_that_g
 
 #[test]
 fn sleepers_have_most_of_their_share_beside_hogs_and_programs_that_are_launched_all_the_time() {
-    const NEED_NS: u64 = 10 * MS;
     for nr_cpus in [2, 4, 8] {
         for (run_ns, sleep_ns) in [(10 * MS, MS), (30 * MS, 10 * MS)] {
             let mut m = Machine::with_cpus(nr_cpus);
@@ -180,16 +193,77 @@ fn sleepers_have_most_of_their_share_beside_hogs_and_programs_that_are_launched_
             let ran_ns =
                 |m: &Machine| -> u64 { sleepers.iter().map(|task| m.view(*task).ran_ns).sum() };
             let before_ns = ran_ns(&m);
-            let mut jobs = Vec::new();
-            for _ in 0..1000 {
-                jobs.retain(|job| m.view(*job).ran_ns < NEED_NS);
-                while jobs.len() < 2 * nr_cpus as usize {
-                    jobs.push(spawn(&mut m, 0, NEED_NS, 1000 * SEC));
-                }
-                m.run_for(MS);
-            }
+            launch_for_a_second(&mut m);
             let part = (ran_ns(&m) - before_ns) as f64 / (SEC * u64::from(nr_cpus)) as f64;
             assert!(part >= 0.13, "{run_ns} at {nr_cpus} CPUs: {part}");
         }
+    }
+}
+
+#[test]
+fn a_program_that_is_launched_beside_hogs_does_not_wait_for_its_turn_among_them() {
+    const NEED_NS: u64 = 7 * MS;
+    for nr_cpus in [1, 2, 4, 8, 12] {
+        let mut m = Machine::with_cpus(nr_cpus);
+        for cpu in 0..nr_cpus {
+            spawn(&mut m, cpu, SEC, 0);
+            spawn(&mut m, cpu, SEC, 0);
+        }
+        for launch in 0..10 {
+            m.run_for(93 * MS);
+            let program = spawn(&mut m, launch % nr_cpus, NEED_NS, 10 * SEC);
+            let mut took_ms = 0;
+            while m.view(program).ran_ns < NEED_NS {
+                m.run_for(MS);
+                took_ms += 1;
+            }
+            // Alone there is nobody to interrupt: the kernel does not ask for a CPU.
+            let most_ms = if nr_cpus == 1 { 20 } else { 8 };
+            assert!(
+                took_ms <= most_ms,
+                "launch {launch} took {took_ms} ms at {nr_cpus} CPUs"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_program_that_is_launched_keeps_its_lead_over_hogs_that_began_like_it() {
+    const NEED_NS: u64 = 20 * MS;
+    for nr_cpus in [2, 4, 8, 12] {
+        let mut m = Machine::with_cpus(nr_cpus);
+        for cpu in 0..nr_cpus {
+            spawn(&mut m, cpu, SEC, 0);
+            spawn(&mut m, cpu, SEC, 0);
+            spawn(&mut m, cpu, 60 * US, 7 * MS + u64::from(cpu) * 313 * US);
+        }
+        m.run_for(SEC);
+        for launch in 0..20 {
+            m.run_for(93 * MS);
+            let program = spawn(&mut m, launch % nr_cpus, NEED_NS, 1000 * SEC);
+            m.run_for(30 * MS);
+            let ran_ns = m.view(program).ran_ns;
+            assert_eq!(ran_ns, NEED_NS, "launch {launch} at {nr_cpus} CPUs");
+        }
+    }
+}
+
+#[test]
+fn programs_that_are_launched_all_the_time_leave_hogs_most_of_their_share() {
+    for nr_cpus in [2, 4, 8] {
+        let mut m = Machine::with_cpus(nr_cpus);
+        let hogs: Vec<Task> = (0..2 * nr_cpus)
+            .map(|i| spawn(&mut m, i % nr_cpus, 100 * US, MS))
+            .collect();
+        m.run_for(10 * MS);
+        for hog in &hogs {
+            m.set_habit(*hog, SEC, 0);
+        }
+        m.run_for(SEC);
+        let ran_ns = |m: &Machine| hogs.iter().map(|hog| m.view(*hog).ran_ns).sum::<u64>();
+        let before_ns = ran_ns(&m);
+        launch_for_a_second(&mut m);
+        let part = (ran_ns(&m) - before_ns) as f64 / (SEC * u64::from(nr_cpus)) as f64;
+        assert!(part >= 0.42, "{part} at {nr_cpus} CPUs");
     }
 }
