@@ -56,7 +56,7 @@ VERIFIED_ONCE int note_wake(struct task_struct *p __arg_trusted, struct task_ctx
 	classify_wake(p, t, now);
 	if (t->tier == TIER_BATCH) {
 		rebase_vtime(t, t->queue | QUEUE_BATCH);
-		credit = t->wakes > 1 ? BATCH_CREDIT_NS : 0;
+		credit = is_batch_sleeper(t) ? BATCH_CREDIT_NS : 0;
 	} else {
 		credit = wake_credit_ns(t->wakeup_freq >> RATE_FRACTION_BITS, knobs.lag_scale,
 					queued_per_cpu(t->queue)) +
@@ -220,7 +220,6 @@ void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_ctx *c = cpu_ctx_of(cpu);
 	u64 now = scx_bpf_now();
-	u64 ran;
 
 	if (!t)
 		return;
@@ -228,15 +227,18 @@ void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
 	last_tick_ns = now;
 	sample_wakeup_rate(c, now);
 	sample_score(t->lat_cri);
-	ran = time_delta(now, t->started_ns);
-	demote_if_cpu_bound(p, t, t->awake_run_ns + ran, boost_left(t, now));
+	demote_if_cpu_bound(p, t, t->awake_run_ns + time_delta(now, t->started_ns),
+			    boost_left(t, now));
 	if (t->tier == TIER_BATCH)
 		run_as_batch(p, t, c, now);
 	if (!c->online) {
 		scx_bpf_task_set_slice(p, SLICE_ENDLESS);
 		return;
 	}
-	if (!tick_should_preempt(t, cpu, ran, now))
+	/* The queue's clock is what others wake by: it is not to learn of a run only when that ends. */
+	if (t->queue & QUEUE_BATCH)
+		charge_run(p, t, c, now);
+	if (!tick_should_preempt(t, cpu, now))
 		return;
 	t->slice_end_ns = now;
 	scx_bpf_task_set_slice(p, 0);

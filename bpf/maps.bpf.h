@@ -149,7 +149,8 @@ struct task_ctx {
 	u64 awake_run_ns;
 	u64 avg_runtime_ns;
 	u64 runtime_dev_ns;
-	/* When its slice ends, and what it had of that in virtual time. */
+	/* When its slice began on this CPU, when it ends, and what it had of that in virtual time. */
+	u64 slice_began_ns;
 	u64 slice_end_ns;
 	u64 slice_vtime;
 	/* What was left of a slice that others interrupted, while it waits to go on; otherwise 0. */

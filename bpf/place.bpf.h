@@ -158,7 +158,7 @@ static __always_inline void interrupt_cpu(struct task_struct *p, struct task_ctx
 
 	claim_victim(cpu);
 	place_local(p, t, cpu, SCX_ENQ_PREEMPT);
-	if (t->tier == TIER_BATCH && t->wakes > 1 && c->batch_queue == t->queue)
+	if (is_batch_sleeper(t) && c->batch_queue == t->queue)
 		t->vtime = vtime_earlier(t->vtime, c->turn_vtime);
 	count(CNT_KICKS_HARD);
 }

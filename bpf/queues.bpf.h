@@ -161,13 +161,19 @@ VERIFIED_ONCE u64 head_vtime(u32 queue, u64 otherwise)
 	return otherwise;
 }
 
+/* Batch work that sleeps between its runs. Until its second wake-up it may be one that only waited to begin. */
+static __always_inline bool is_batch_sleeper(const struct task_ctx *t)
+{
+	return t->tier == TIER_BATCH && t->wakes > 1;
+}
+
 /*
- * Batch work that sleeps between its runs, and has had no more than its share, wakes on a par with what waits. The clock is
- * no measure while that has the lead of programs that were just launched.
+ * A batch sleeper that has had no more than its share wakes on a par with what waits. The clock is no measure while
+ * that has the lead of programs that were just launched.
  */
 static __always_inline void catch_up(struct task_ctx *t)
 {
-	if (t->tier == TIER_BATCH && t->wakes > 1 && nr_queued(t->queue) &&
+	if (is_batch_sleeper(t) && nr_queued(t->queue) &&
 	    vtime_diff(t->vtime, queue_state_of(t->queue)->clock) <= 0)
 		t->vtime = vtime_earlier(t->vtime, head_vtime(t->queue, t->vtime));
 }

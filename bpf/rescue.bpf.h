@@ -25,14 +25,14 @@
 #define SCAN_AGAIN_NS (4 * NSEC_PER_MSEC_)
 
 /*
- * A CPU's turn of batch work is some time of it, in one run or in many. For the queue only one run counts:
- * somebody's housekeeping, a moment each time, is no turn of those that wait behind it.
+ * A CPU's turn of batch work is some time of it, in one run or in many. For the queue only one run counts, from
+ * @began_ns on: somebody's housekeeping, a moment each time, is no turn of those that wait behind it.
  */
-static __always_inline void note_batch_run(struct cpu_ctx *c, struct queue_state *q, u64 now,
-					   u64 ran_ns)
+static __always_inline void note_batch_run(struct cpu_ctx *c, struct queue_state *q, u64 began_ns,
+					   u64 ran_ns, u64 now)
 {
-	if (ran_ns >= BATCH_TURN_NS)
-		q->turn_ns = now - ran_ns;
+	if (time_delta(now, began_ns) >= BATCH_TURN_NS)
+		q->turn_ns = began_ns;
 	c->batch_ran_ns += ran_ns < BATCH_TURN_NS ? ran_ns : BATCH_TURN_NS;
 	if (c->batch_ran_ns < BATCH_TURN_NS)
 		return;
@@ -59,7 +59,7 @@ static __always_inline void charge_run(struct task_struct *p, struct task_ctx *t
 	t->slice_vtime += delta;
 	if (t->queue & QUEUE_BATCH) {
 		advance_clock_by_service(t, delta, ran);
-		note_batch_run(c, queue_state_of(t->queue), now, ran);
+		note_batch_run(c, queue_state_of(t->queue), t->slice_began_ns, ran, now);
 	} else {
 		c->other_ran_ns += ran;
 	}

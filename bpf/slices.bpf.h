@@ -40,6 +40,7 @@ static __always_inline u64 begin_slice(struct task_ctx *t, u64 slice_ns, u64 now
 	else
 		t->slice_vtime = 0;
 	t->slice_left_ns = 0;
+	t->slice_began_ns = now;
 	t->slice_end_ns = now + slice_ns;
 	return slice_ns;
 }
@@ -74,14 +75,15 @@ static __always_inline bool batch_overdue(s32 cpu, u64 now)
 }
 
 /* What has the slice of batch work yields to waiting interactive work, and to batch work that has waited too long. */
-static __always_inline bool tick_should_preempt(const struct task_ctx *t, s32 cpu, u64 on_cpu,
-						u64 now)
+static __always_inline bool tick_should_preempt(const struct task_ctx *t, s32 cpu, u64 now)
 {
+	u64 ran = time_delta(now, t->slice_began_ns);
+
 	if (queue_kind_of(t) != QUEUE_BATCH || now < cpu_ctx_of(cpu)->protected_until)
 		return false;
-	if (on_cpu > preempt_thresh(now) && interactive_waits(cpu))
+	if (ran > preempt_thresh(now) && interactive_waits(cpu))
 		return true;
-	return on_cpu > knobs.sojourn_thresh_ns && batch_overdue(cpu, now);
+	return ran > knobs.sojourn_thresh_ns && batch_overdue(cpu, now);
 }
 
 #endif /* __PANDEMONIUM_SLICES_BPF_H */

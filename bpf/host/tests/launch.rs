@@ -137,21 +137,26 @@ fn what_somebody_decided_to_be_interactive_never_has_the_slice_of_a_launch() {
 #[test]
 fn frames_are_in_time_when_programs_that_never_sleep_are_started_beside_them() {
     const PERIOD_NS: u64 = 16 * MS;
-    for nr_cpus in [1, 2, 4, 8] {
+    // The longest after a frame's beginning that they are started: later, 0028 says, some frames are late.
+    for (nr_cpus, last_ms) in [(1, 7), (2, 11), (4, 11), (8, 11)] {
         for (hogs, work_ns) in [(1, 6 * MS), (2, 5 * MS), (4, 3 * MS)] {
-            let mut m = Machine::with_cpus(nr_cpus);
-            let frames = m.task("frames");
-            m.fork(frames, 0);
-            m.set_period(frames, work_ns, PERIOD_NS);
-            m.run_for(SEC / 2);
-            for i in 0..hogs * nr_cpus {
-                spawn(&mut m, i % nr_cpus, 100 * SEC, 0);
+            for start_ms in 0..=last_ms {
+                let mut m = Machine::with_cpus(nr_cpus);
+                let frames = m.task("frames");
+                m.fork(frames, 0);
+                m.set_period(frames, work_ns, PERIOD_NS);
+                m.run_for(30 * PERIOD_NS + start_ms * MS);
+                for i in 0..hogs * nr_cpus {
+                    spawn(&mut m, i % nr_cpus, 100 * SEC, 0);
+                }
+                m.forget_wait(frames);
+                m.run_for(SEC);
+                let view = m.view(frames);
+                let scene = format!(
+                    "{work_ns} beside {hogs} a CPU at {nr_cpus} from {start_ms} ms on: {view:?}"
+                );
+                assert!(view.longest_wait_ns <= PERIOD_NS - work_ns, "{scene}");
             }
-            m.forget_wait(frames);
-            m.run_for(SEC);
-            let view = m.view(frames);
-            let scene = format!("{work_ns} beside {hogs} a CPU at {nr_cpus}: {view:?}");
-            assert!(view.longest_wait_ns <= PERIOD_NS - work_ns, "{scene}");
         }
     }
 }
@@ -181,6 +186,7 @@ fn sleepers_that_run_for_some_ms_do_not_wait_for_the_launches_of_programs_that_g
 
 #[test]
 fn sleepers_have_most_of_their_share_beside_hogs_and_programs_that_are_launched_all_the_time() {
+    const SECONDS: u64 = 3;
     for nr_cpus in [2, 4, 8] {
         for (run_ns, sleep_ns) in [(10 * MS, MS), (30 * MS, 10 * MS)] {
             let mut m = Machine::with_cpus(nr_cpus);
@@ -193,9 +199,12 @@ fn sleepers_have_most_of_their_share_beside_hogs_and_programs_that_are_launched_
             let ran_ns =
                 |m: &Machine| -> u64 { sleepers.iter().map(|task| m.view(*task).ran_ns).sum() };
             let before_ns = ran_ns(&m);
-            launch_for_a_second(&mut m);
-            let part = (ran_ns(&m) - before_ns) as f64 / (SEC * u64::from(nr_cpus)) as f64;
-            assert!(part >= 0.13, "{run_ns} at {nr_cpus} CPUs: {part}");
+            for _ in 0..SECONDS {
+                launch_for_a_second(&mut m);
+            }
+            let whole_ns = SECONDS * SEC * u64::from(nr_cpus);
+            let part = (ran_ns(&m) - before_ns) as f64 / whole_ns as f64;
+            assert!(part >= 0.12, "{run_ns} at {nr_cpus} CPUs: {part}");
         }
     }
 }
