@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A machine for the scheduler to run on: CPUs, tasks, dispatch queues and a clock that only tests move.
- * It calls the scheduler where and in the order in which the kernel does, and refuses what the kernel
- * refuses; nothing happens at the same time as anything else.
+ * A machine for the scheduler to run on: CPUs, tasks and a clock that only tests move. It calls the
+ * scheduler where and in the order in which the kernel does, and refuses what the kernel refuses;
+ * nothing happens at the same time as anything else.
  *
  * A higher class that takes a CPU is reported by cpu_release(), as kernels before 6.19 do.
  */
@@ -11,69 +11,40 @@
 #include <scx/common.bpf.h>
 
 #include "kernel.h"
+#include "host.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-#define NO_INSERTION UINT64_MAX
 /* Of the enqueue flags that are the kernel's own, from kernel/sched/sched.h. */
-#define ENQUEUE_RESTORE 0x02
-#define NR_QUEUES_HOST	(2 * (HOST_CPUS + 64))
-#define TURNS_MAX	100000
-#define DISPATCHES_MAX	1000
-#define DEFAULT_PRIO	120
+#define ENQUEUE_RESTORE	   0x02
+#define TURNS_MAX	   100000
+#define DISPATCHES_MAX	   1000
+#define DEFAULT_PRIO	   120
+#define HARDIRQ_COUNT	   0x10000
+#define TASK_INTERRUPTIBLE 1
 
-struct host_cpu {
-	struct dispatch_queue local;
-	struct task_struct idle_task;
-	struct task_struct *current;
-	u64 charged_ns;
-	bool online;
-	bool held;
-	bool has_idle_bit;
-	bool resched;
-	bool reenqueues;
-	bool is_deaf;
-};
-
-static struct host_cpu cpus[HOST_CPUS];
-static struct dispatch_queue queues[NR_QUEUES_HOST];
-static struct dispatch_queue global;
-static struct task_struct tasks[HOST_TASKS];
-static cpumask_t online_mask;
-static u32 nr_cpus;
-static u32 nr_tasks;
-static s32 this_cpu;
-static u64 now_ns;
-static char error[200];
+struct host host;
 
 /* For the scheduler to read: of whichever CPU runs its code. */
 int __preempt_count;
 int pcpu_hot;
 
-#define HARDIRQ_COUNT	   0x10000
-#define TASK_INTERRUPTIBLE 1
-
-__attribute__((format(printf, 1, 2))) static void fail(const char *format, ...)
+__attribute__((format(printf, 1, 2))) void host_fail(const char *format, ...)
 {
 	va_list args;
 
-	if (error[0])
+	if (host.error[0])
 		return;
 	va_start(args, format);
-	vsnprintf(error, sizeof(error), format, args);
+	vsnprintf(host.error, sizeof(host.error), format, args);
 	va_end(args);
 }
 
 /* The first thing that the kernel would have ended the scheduler for; NULL if there was none. */
 const char *kernel_error(void)
 {
-	return error[0] ? error : NULL;
-}
-
-static bool test_bit(const cpumask_t *mask, u32 cpu)
-{
-	return mask->words[cpu / 64] >> (cpu % 64) & 1;
+	return host.error[0] ? host.error : NULL;
 }
 
 static void set_bit(cpumask_t *mask, u32 cpu, bool value)
@@ -83,150 +54,14 @@ static void set_bit(cpumask_t *mask, u32 cpu, bool value)
 	mask->words[cpu / 64] = (mask->words[cpu / 64] & ~bit) | (value ? bit : 0);
 }
 
-static bool is_idle(const struct host_cpu *c)
-{
-	return c->current == &c->idle_task;
-}
-
-/* Queues */
-
-static void unlink_task(struct task_struct *p)
-{
-	struct dispatch_queue *q = p->on;
-
-	if (!q)
-		return;
-	if (p->prev)
-		p->prev->next = p->next;
-	else
-		q->first = p->next;
-	if (p->next)
-		p->next->prev = p->prev;
-	else
-		q->last = p->prev;
-	q->nr--;
-	p->on = NULL;
-	p->next = NULL;
-	p->prev = NULL;
-}
-
-/* Behind @after, or at the head. */
-static void link_task(struct dispatch_queue *q, struct task_struct *p, struct task_struct *after)
-{
-	p->on = q;
-	p->prev = after;
-	p->next = after ? after->next : q->first;
-	if (p->next)
-		p->next->prev = p;
-	else
-		q->last = p;
-	if (after)
-		after->next = p;
-	else
-		q->first = p;
-	q->nr++;
-}
-
-static void link_by_vtime(struct dispatch_queue *q, struct task_struct *p)
-{
-	struct task_struct *after = q->last;
-
-	while (after && time_before(p->scx.dsq_vtime, after->scx.dsq_vtime))
-		after = after->prev;
-	link_task(q, p, after);
-}
-
-static struct dispatch_queue *queue_of(u64 id)
-{
-	if (id == SCX_DSQ_GLOBAL)
-		return &global;
-	if (id >= NR_QUEUES_HOST || !queues[id].exists) {
-		fail("non-existent queue %llx", (unsigned long long)id);
-		return NULL;
-	}
-	return &queues[id];
-}
-
-static bool may_run_on(const struct task_struct *p, s32 cpu)
-{
-	if (!test_bit(p->cpus_ptr, cpu) || !cpus[cpu].online)
-		return false;
-	return !p->migration_disabled || p->cpu == cpu;
-}
-
-static void link_local(struct task_struct *p, s32 cpu, u64 flags)
-{
-	struct host_cpu *c = &cpus[cpu];
-
-	if (p->cpu != cpu && (!test_bit(p->cpus_ptr, cpu) || p->migration_disabled)) {
-		fail("%s is not allowed on CPU %d", p->comm, cpu);
-		return;
-	}
-	if (!c->online) {
-		link_task(&global, p, global.last);
-		return;
-	}
-	p->cpu = cpu;
-	link_task(&c->local, p, flags & (SCX_ENQ_HEAD | SCX_ENQ_PREEMPT) ? NULL : c->local.last);
-	if (is_idle(c))
-		c->resched = true;
-	else if (flags & SCX_ENQ_PREEMPT && c->current != p && !c->held) {
-		c->current->scx.slice = 0;
-		c->resched = true;
-	}
-}
-
-/* What select_cpu() or enqueue() asked for happens when it has returned. */
-static void finish_insertion(struct task_struct *p)
-{
-	struct insertion in = p->insertion;
-	struct dispatch_queue *q;
-
-	p->insertion.queue = NO_INSERTION;
-	p->scx.slice = in.slice;
-	if (in.queue == SCX_DSQ_LOCAL) {
-		link_local(p, p->cpu, in.flags);
-		return;
-	}
-	if ((in.queue & SCX_DSQ_LOCAL_ON) == SCX_DSQ_LOCAL_ON) {
-		link_local(p, (s32)(u32)in.queue, in.flags);
-		return;
-	}
-	q = queue_of(in.queue);
-	if (!q)
-		return;
-	p->scx.dsq_vtime = in.vtime;
-	if (in.has_vtime)
-		link_by_vtime(q, p);
-	else
-		link_task(q, p, q->last);
-}
-
-static void insert(struct task_struct *p, struct insertion in)
-{
-	if (p->insertion.queue != NO_INSERTION || p->on || !(p->scx.flags & SCX_TASK_QUEUED))
-		fail("%s is inserted twice, or sleeps", p->comm);
-	p->insertion = in;
-}
-
-static void enqueue(struct task_struct *p, u64 flags)
-{
-	pandemonium_enqueue(p, flags);
-	if (p->insertion.queue == NO_INSERTION) {
-		fail("%s is lost: nothing was inserted", p->comm);
-		return;
-	}
-	finish_insertion(p);
-}
-
 /* CPUs */
 
 static void charge_slice(struct host_cpu *c)
 {
-	u64 ran = now_ns - c->charged_ns;
+	u64 ran = host.now_ns - c->charged_ns;
 	u64 *slice = &c->current->scx.slice;
 
-	c->charged_ns = now_ns;
+	c->charged_ns = host.now_ns;
 	c->current->ran_ns += ran;
 	if (!is_idle(c) && *slice != UINT64_MAX)
 		*slice = *slice > ran ? *slice - ran : 0;
@@ -250,11 +85,11 @@ static bool take_global(s32 cpu)
 {
 	struct task_struct *p;
 
-	for (p = global.first; p; p = p->next) {
-		if (!may_run_on(p, cpu))
+	for (p = host.global.first; p; p = p->next) {
+		if (!host_may_run_on(p, cpu))
 			continue;
-		unlink_task(p);
-		link_local(p, cpu, 0);
+		host_unlink(p);
+		host_link_local(p, cpu, 0);
 		return true;
 	}
 	return false;
@@ -263,7 +98,7 @@ static bool take_global(s32 cpu)
 /* Whether what runs goes on; otherwise what there is to run next is in the local queue. */
 static bool find_work(s32 cpu)
 {
-	struct host_cpu *c = &cpus[cpu];
+	struct host_cpu *c = &host.cpus[cpu];
 	struct task_struct *prev = is_idle(c) ? NULL : c->current;
 	u32 i;
 
@@ -282,33 +117,33 @@ static bool find_work(s32 cpu)
 		if (c->local.nr == before)
 			return false;
 	}
-	fail("dispatch on CPU %d does not end", cpu);
+	host_fail("dispatch on CPU %d does not end", cpu);
 	return false;
 }
 
 static void put_current(s32 cpu, bool goes_idle)
 {
-	struct host_cpu *c = &cpus[cpu];
+	struct host_cpu *c = &host.cpus[cpu];
 	struct task_struct *p = c->current;
 
 	if (!is_queued(p))
 		return;
 	p->nivcsw++;
-	p->waits_since = now_ns;
+	p->waits_since = host.now_ns;
 	pandemonium_stopping(p, true);
 	if (p->scx.slice)
-		link_local(p, cpu, SCX_ENQ_HEAD);
+		host_link_local(p, cpu, SCX_ENQ_HEAD);
 	else
-		enqueue(p, goes_idle ? SCX_ENQ_LAST : 0);
+		host_enqueue(p, goes_idle ? SCX_ENQ_LAST : 0);
 }
 
 static void schedule(s32 cpu)
 {
-	struct host_cpu *c = &cpus[cpu];
+	struct host_cpu *c = &host.cpus[cpu];
 	struct task_struct *next;
 
 	c->resched = false;
-	this_cpu = cpu;
+	host.this_cpu = cpu;
 	if (c->held)
 		return;
 	charge_slice(c);
@@ -331,20 +166,20 @@ static void schedule(s32 cpu)
 			c->resched = true;
 		return;
 	}
-	unlink_task(next);
+	host_unlink(next);
 	set_current(c, next);
-	c->charged_ns = now_ns;
-	if (now_ns - next->waits_since > next->longest_wait_ns)
-		next->longest_wait_ns = now_ns - next->waits_since;
+	c->charged_ns = host.now_ns;
+	if (host.now_ns - next->waits_since > next->longest_wait_ns)
+		next->longest_wait_ns = host.now_ns - next->waits_since;
 	pandemonium_running(next);
 }
 
 static void reenqueue_if_asked(s32 cpu)
 {
-	if (!cpus[cpu].reenqueues)
+	if (!host.cpus[cpu].reenqueues)
 		return;
-	cpus[cpu].reenqueues = false;
-	this_cpu = cpu;
+	host.cpus[cpu].reenqueues = false;
+	host.this_cpu = cpu;
 	scx_bpf_reenqueue_local();
 }
 
@@ -356,15 +191,15 @@ static void settle(void)
 
 	for (turns = 0; again; turns++) {
 		again = false;
-		for (cpu = 0; cpu < nr_cpus; cpu++) {
+		for (cpu = 0; cpu < host.nr_cpus; cpu++) {
 			reenqueue_if_asked(cpu);
-			if (!cpus[cpu].resched || cpus[cpu].is_deaf)
+			if (!host.cpus[cpu].resched || host.cpus[cpu].is_deaf)
 				continue;
 			schedule(cpu);
 			again = true;
 		}
 		if (turns > TURNS_MAX) {
-			fail("the CPUs do not come to rest");
+			host_fail("the CPUs do not come to rest");
 			return;
 		}
 	}
@@ -376,22 +211,15 @@ void kernel_reset(u32 count)
 {
 	u32 cpu;
 
-	memset(cpus, 0, sizeof(cpus));
-	memset(queues, 0, sizeof(queues));
-	memset(&global, 0, sizeof(global));
-	memset(tasks, 0, sizeof(tasks));
-	memset(&online_mask, 0, sizeof(online_mask));
-	memset(error, 0, sizeof(error));
-	nr_cpus = count;
-	nr_tasks = 0;
-	this_cpu = 0;
+	memset(&host, 0, sizeof(host));
+	host.nr_cpus = count;
 	__preempt_count = 0;
 	/* Not zero, which often stands for never. */
-	now_ns = 1000000000;
-	for (cpu = 0; cpu < nr_cpus; cpu++) {
-		cpus[cpu].current = &cpus[cpu].idle_task;
-		cpus[cpu].local.cpu = cpu;
-		cpus[cpu].has_idle_bit = true;
+	host.now_ns = 1000000000;
+	for (cpu = 0; cpu < host.nr_cpus; cpu++) {
+		host.cpus[cpu].current = &host.cpus[cpu].idle_task;
+		host.cpus[cpu].local.cpu = cpu;
+		host.cpus[cpu].has_idle_bit = true;
 		kernel_set_online(cpu, true);
 	}
 	scheduler_reset();
@@ -399,8 +227,8 @@ void kernel_reset(u32 count)
 
 void kernel_set_online(u32 cpu, bool online)
 {
-	cpus[cpu].online = online;
-	set_bit(&online_mask, cpu, online);
+	host.cpus[cpu].online = online;
+	set_bit(&host.online_mask, cpu, online);
 }
 
 /* Loads the scheduler; every CPU says that it is idle. */
@@ -409,9 +237,9 @@ s32 kernel_start(void)
 	s32 err = pandemonium_init();
 	u32 cpu;
 
-	for (cpu = 0; cpu < nr_cpus; cpu++) {
-		this_cpu = cpu;
-		if (cpus[cpu].online)
+	for (cpu = 0; cpu < host.nr_cpus; cpu++) {
+		host.this_cpu = cpu;
+		if (host.cpus[cpu].online)
 			pandemonium_update_idle(cpu, true);
 	}
 	return err;
@@ -419,7 +247,7 @@ s32 kernel_start(void)
 
 void kernel_advance(u64 ns)
 {
-	now_ns += ns;
+	host.now_ns += ns;
 }
 
 /* A task that sleeps, may run anywhere and is not yet known to the scheduler. */
@@ -428,12 +256,12 @@ struct task_struct *kernel_task(const char *comm)
 	struct task_struct *p;
 	u32 cpu;
 
-	if (nr_tasks == HOST_TASKS)
+	if (host.nr_tasks == HOST_TASKS)
 		return NULL;
-	p = &tasks[nr_tasks++];
+	p = &host.tasks[host.nr_tasks++];
 	p->is_used = true;
 	p->insertion.queue = NO_INSERTION;
-	p->pid = nr_tasks;
+	p->pid = host.nr_tasks;
 	p->prio = DEFAULT_PRIO;
 	p->cpus_ptr = &p->cpus_mask;
 	p->scx.weight = 100;
@@ -444,7 +272,7 @@ struct task_struct *kernel_task(const char *comm)
 	p->mm = &p->own_mm;
 	p->own_dentry.d_name.name = "";
 	snprintf(p->comm, sizeof(p->comm), "%s", comm);
-	for (cpu = 0; cpu < nr_cpus; cpu++)
+	for (cpu = 0; cpu < host.nr_cpus; cpu++)
 		kernel_allow(p, cpu, true);
 	return p;
 }
@@ -471,13 +299,13 @@ static s32 fallback_cpu(const struct task_struct *p)
 {
 	u32 i;
 
-	for (i = 0; i < nr_cpus; i++) {
-		s32 cpu = (p->cpu + i) % nr_cpus;
+	for (i = 0; i < host.nr_cpus; i++) {
+		s32 cpu = (p->cpu + i) % host.nr_cpus;
 
-		if (test_bit(p->cpus_ptr, cpu) && cpus[cpu].online)
+		if (test_bit(p->cpus_ptr, cpu) && host.cpus[cpu].online)
 			return cpu;
 	}
-	fail("no CPU is left for %s", p->comm);
+	host_fail("no CPU is left for %s", p->comm);
 	return p->cpu;
 }
 
@@ -485,10 +313,10 @@ static void activate(struct task_struct *p, s32 waker, u64 wake_flags, u64 enq_f
 {
 	s32 cpu = p->cpu;
 
-	this_cpu = waker;
+	host.this_cpu = waker;
 	p->__state = 0;
 	p->scx.flags |= SCX_TASK_QUEUED;
-	p->waits_since = now_ns;
+	p->waits_since = host.now_ns;
 	if (p->nr_cpus_allowed > 1 && !p->migration_disabled) {
 		cpu = pandemonium_select_cpu(p, p->cpu, wake_flags);
 		enq_flags |= SCX_ENQ_CPU_SELECTED;
@@ -497,12 +325,12 @@ static void activate(struct task_struct *p, s32 waker, u64 wake_flags, u64 enq_f
 	cpu = fallback_cpu(p);
 	p->cpu = cpu;
 	if (p->insertion.queue == NO_INSERTION)
-		enqueue(p, enq_flags);
+		host_enqueue(p, enq_flags);
 	else
-		finish_insertion(p);
+		host_finish_insertion(p);
 	/* An idle CPU that a task is given to looks, wherever the scheduler has put the task. */
-	if (is_idle(&cpus[cpu]))
-		cpus[cpu].resched = true;
+	if (is_idle(&host.cpus[cpu]))
+		host.cpus[cpu].resched = true;
 }
 
 /* A task that sleeps is the scheduler's from now on. */
@@ -510,10 +338,10 @@ void kernel_enter(struct task_struct *p, s32 cpu)
 {
 	struct scx_init_task_args args = {};
 
-	this_cpu = cpu;
+	host.this_cpu = cpu;
 	p->cpu = cpu;
 	if (pandemonium_init_task(p, &args))
-		fail("%s cannot be scheduled", p->comm);
+		host_fail("%s cannot be scheduled", p->comm);
 	pandemonium_enable(p);
 }
 
@@ -527,7 +355,7 @@ void kernel_fork(struct task_struct *p, s32 cpu)
 void kernel_wake(struct task_struct *p, s32 waker, bool sync, bool by_interrupt)
 {
 	if (is_queued(p)) {
-		fail("%s is woken but does not sleep", p->comm);
+		host_fail("%s is woken but does not sleep", p->comm);
 		return;
 	}
 	__preempt_count = by_interrupt ? HARDIRQ_COUNT : 0;
@@ -538,12 +366,12 @@ void kernel_wake(struct task_struct *p, s32 waker, bool sync, bool by_interrupt)
 
 static struct task_struct *deactivate(s32 cpu)
 {
-	struct host_cpu *c = &cpus[cpu];
+	struct host_cpu *c = &host.cpus[cpu];
 	struct task_struct *p = c->current;
 
-	this_cpu = cpu;
+	host.this_cpu = cpu;
 	if (is_idle(c) || c->held) {
-		fail("nobody runs on CPU %d", cpu);
+		host_fail("nobody runs on CPU %d", cpu);
 		return NULL;
 	}
 	charge_slice(c);
@@ -575,11 +403,11 @@ void kernel_exit(s32 cpu)
 
 void kernel_tick(s32 cpu)
 {
-	struct host_cpu *c = &cpus[cpu];
+	struct host_cpu *c = &host.cpus[cpu];
 
 	if (is_idle(c) || c->held)
 		return;
-	this_cpu = cpu;
+	host.this_cpu = cpu;
 	charge_slice(c);
 	pandemonium_tick(c->current);
 	c->resched |= !c->current->scx.slice;
@@ -589,7 +417,7 @@ void kernel_tick(s32 cpu)
 /* Without interrupts the CPU goes on with what it does whatever others ask of it. */
 void kernel_set_interrupts(s32 cpu, bool enabled)
 {
-	cpus[cpu].is_deaf = !enabled;
+	host.cpus[cpu].is_deaf = !enabled;
 	settle();
 }
 
@@ -597,9 +425,9 @@ void kernel_set_interrupts(s32 cpu, bool enabled)
 void kernel_hold(s32 cpu)
 {
 	struct scx_cpu_release_args args = {};
-	struct host_cpu *c = &cpus[cpu];
+	struct host_cpu *c = &host.cpus[cpu];
 
-	this_cpu = cpu;
+	host.this_cpu = cpu;
 	if (is_idle(c)) {
 		pandemonium_update_idle(cpu, false);
 	} else {
@@ -617,13 +445,13 @@ void kernel_hold(s32 cpu)
 
 void kernel_unhold(s32 cpu)
 {
-	struct host_cpu *c = &cpus[cpu];
+	struct host_cpu *c = &host.cpus[cpu];
 
 	c->held = false;
 	set_current(c, &c->idle_task);
 	c->has_idle_bit = true;
 	c->resched = true;
-	this_cpu = cpu;
+	host.this_cpu = cpu;
 	pandemonium_update_idle(cpu, true);
 	settle();
 }
@@ -631,23 +459,23 @@ void kernel_unhold(s32 cpu)
 /* From wherever it waits to the queues of a CPU that it may run on. */
 static void requeue(struct task_struct *p)
 {
-	unlink_task(p);
+	host_unlink(p);
 	p->cpu = fallback_cpu(p);
-	enqueue(p, 0);
-	if (is_idle(&cpus[p->cpu]))
-		cpus[p->cpu].resched = true;
+	host_enqueue(p, 0);
+	if (is_idle(&host.cpus[p->cpu]))
+		host.cpus[p->cpu].resched = true;
 }
 
 /* Takes what runs off its CPU, as the thread that migrates tasks does. */
 static void push_current(s32 cpu)
 {
-	struct host_cpu *c = &cpus[cpu];
+	struct host_cpu *c = &host.cpus[cpu];
 	struct task_struct *p = c->current;
 
 	if (c->held || is_idle(c))
 		return;
 	charge_slice(c);
-	p->waits_since = now_ns;
+	p->waits_since = host.now_ns;
 	pandemonium_stopping(p, true);
 	set_current(c, &c->idle_task);
 	c->resched = true;
@@ -664,11 +492,11 @@ void kernel_change(struct task_struct *p, s32 changer)
 {
 	if (!is_queued(p))
 		return;
-	this_cpu = changer;
+	host.this_cpu = changer;
 	if (p->on) {
 		requeue(p);
 	} else {
-		charge_slice(&cpus[p->cpu]);
+		charge_slice(&host.cpus[p->cpu]);
 		pandemonium_stopping(p, false);
 		pandemonium_enqueue(p, ENQUEUE_RESTORE);
 		p->scx.slice = p->insertion.slice;
@@ -683,7 +511,7 @@ void kernel_rebind(struct task_struct *p)
 {
 	kernel_change(p, p->cpu);
 	if (is_queued(p) && !p->on && !test_bit(p->cpus_ptr, p->cpu)) {
-		this_cpu = p->cpu;
+		host.this_cpu = p->cpu;
 		push_current(p->cpu);
 		settle();
 	}
@@ -692,16 +520,16 @@ void kernel_rebind(struct task_struct *p)
 /* The kernel no longer asks what the CPU should run, and has not yet moved anybody off it. */
 void kernel_begin_offline(s32 cpu)
 {
-	this_cpu = cpu;
+	host.this_cpu = cpu;
 	pandemonium_cpu_offline(cpu);
 	kernel_set_online(cpu, false);
-	cpus[cpu].has_idle_bit = false;
+	host.cpus[cpu].has_idle_bit = false;
 	settle();
 }
 
 void kernel_offline(s32 cpu)
 {
-	struct host_cpu *c = &cpus[cpu];
+	struct host_cpu *c = &host.cpus[cpu];
 
 	kernel_begin_offline(cpu);
 	push_current(cpu);
@@ -713,28 +541,28 @@ void kernel_offline(s32 cpu)
 
 void kernel_online(s32 cpu)
 {
-	this_cpu = cpu;
+	host.this_cpu = cpu;
 	kernel_set_online(cpu, true);
 	pandemonium_cpu_online(cpu);
-	cpus[cpu].resched = true;
+	host.cpus[cpu].resched = true;
 	settle();
 }
 
 struct task_struct *kernel_task_of(u32 index)
 {
-	return &tasks[index % HOST_TASKS];
+	return &host.tasks[index % HOST_TASKS];
 }
 
 /* In the order in which they were made. */
 u32 kernel_index_of(const struct task_struct *p)
 {
-	return p - tasks;
+	return p - host.tasks;
 }
 
 /* The present wait included. */
 u64 kernel_longest_wait(const struct task_struct *p)
 {
-	u64 waited = p->on ? now_ns - p->waits_since : 0;
+	u64 waited = p->on ? host.now_ns - p->waits_since : 0;
 
 	return waited > p->longest_wait_ns ? waited : p->longest_wait_ns;
 }
@@ -742,231 +570,17 @@ u64 kernel_longest_wait(const struct task_struct *p)
 /* NULL if the CPU is idle or a higher class has it. */
 struct task_struct *kernel_current(s32 cpu)
 {
-	struct host_cpu *c = &cpus[cpu];
+	struct host_cpu *c = &host.cpus[cpu];
 
 	return c->held || is_idle(c) ? NULL : c->current;
 }
 
 u64 kernel_nr_in(u64 queue)
 {
-	return queues[queue % NR_QUEUES_HOST].nr;
+	return host.queues[queue % NR_QUEUES_HOST].nr;
 }
 
 u64 kernel_now(void)
 {
-	return now_ns;
-}
-
-/* For the scheduler */
-
-struct task_struct *bpf_get_current_task_btf(void)
-{
-	struct host_cpu *c = &cpus[this_cpu];
-
-	return c->current ? c->current : &c->idle_task;
-}
-
-s32 bpf_get_smp_processor_id(void)
-{
-	return this_cpu;
-}
-
-void *bpf_task_storage_get(void *map, const struct task_struct *p, void *value, u64 flags)
-{
-	(void)map;
-	(void)value;
-	(void)flags;
-	return p->is_used ? scheduler_storage_of(p) : NULL;
-}
-
-s64 bpf_probe_read_kernel_str(void *to, u32 size, const void *from)
-{
-	return snprintf(to, size, "%s", (const char *)from) + 1;
-}
-
-bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask)
-{
-	return cpu < HOST_CPUS && test_bit(mask, cpu);
-}
-
-bool bpf_cpumask_subset(const struct cpumask *a, const struct cpumask *b)
-{
-	u32 i;
-
-	for (i = 0; i < HOST_CPUS / 64; i++)
-		if (a->words[i] & ~b->words[i])
-			return false;
-	return true;
-}
-
-u32 bpf_cpumask_weight(const struct cpumask *mask)
-{
-	u32 i, weight = 0;
-
-	for (i = 0; i < HOST_CPUS / 64; i++)
-		weight += __builtin_popcountll(mask->words[i]);
-	return weight;
-}
-
-u64 scx_bpf_now(void)
-{
-	return now_ns;
-}
-
-s32 scx_bpf_task_cpu(const struct task_struct *p)
-{
-	return p->cpu;
-}
-
-s32 scx_bpf_create_dsq(u64 queue, s32 node)
-{
-	(void)node;
-	if (queue >= NR_QUEUES_HOST || queues[queue].exists)
-		return -EEXIST;
-	queues[queue].exists = true;
-	queues[queue].cpu = -1;
-	return 0;
-}
-
-void scx_bpf_dsq_insert(struct task_struct *p, u64 queue, u64 slice, u64 flags)
-{
-	insert(p, (struct insertion){ .queue = queue, .slice = slice, .flags = flags });
-}
-
-void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 queue, u64 slice, u64 vtime, u64 flags)
-{
-	insert(p, (struct insertion){ .queue = queue,
-				      .slice = slice,
-				      .vtime = vtime,
-				      .flags = flags,
-				      .has_vtime = true });
-}
-
-bool scx_bpf_dsq_move_to_local(u64 queue, u64 flags)
-{
-	struct dispatch_queue *q = queue_of(queue);
-	struct task_struct *p;
-
-	for (p = q ? q->first : NULL; p; p = p->next) {
-		if (!may_run_on(p, this_cpu))
-			continue;
-		unlink_task(p);
-		link_local(p, this_cpu, flags);
-		return true;
-	}
-	return false;
-}
-
-bool scx_bpf_dsq_move(struct host_iterator *it, struct task_struct *p, u64 queue, u64 flags)
-{
-	(void)it;
-	if (!p->on)
-		return false;
-	unlink_task(p);
-	if (queue == SCX_DSQ_GLOBAL)
-		link_task(&global, p, global.last);
-	else
-		link_local(p, this_cpu, flags);
-	return true;
-}
-
-struct host_iterator host_iterate(u64 queue, u64 flags)
-{
-	struct dispatch_queue *q = queue_of(queue);
-	bool backwards = flags & SCX_DSQ_ITER_REV;
-
-	if (!q)
-		return (struct host_iterator){};
-	return (struct host_iterator){ .next = backwards ? q->last : q->first,
-				       .backwards = backwards };
-}
-
-struct task_struct *host_iterator_next(struct host_iterator *it)
-{
-	struct task_struct *p = it->next;
-
-	if (p)
-		it->next = it->backwards ? p->prev : p->next;
-	return p;
-}
-
-void scx_bpf_task_set_slice(struct task_struct *p, u64 slice)
-{
-	p->scx.slice = slice;
-}
-
-void scx_bpf_reenqueue_local(void)
-{
-	struct dispatch_queue *q = &cpus[this_cpu].local;
-	s32 cpu = this_cpu;
-	u64 nr;
-
-	for (nr = q->nr; nr; nr--) {
-		struct task_struct *p = q->first;
-
-		unlink_task(p);
-		this_cpu = cpu;
-		enqueue(p, SCX_ENQ_REENQ);
-	}
-}
-
-/* The kernel does it once it is done with what it is about. */
-int scx_bpf_reenqueue_local_from_anywhere(void)
-{
-	cpus[this_cpu].reenqueues = true;
-	return 0;
-}
-
-struct cpumask *scx_bpf_get_online_cpumask(void)
-{
-	return &online_mask;
-}
-
-void scx_bpf_put_cpumask(const struct cpumask *mask)
-{
-	(void)mask;
-}
-
-bool scx_bpf_test_and_clear_cpu_idle(s32 cpu)
-{
-	bool was_idle = cpus[cpu].has_idle_bit;
-
-	cpus[cpu].has_idle_bit = false;
-	return was_idle;
-}
-
-s32 scx_bpf_pick_idle_cpu___optional(const cpumask_t *allowed, u64 flags)
-{
-	u32 cpu;
-
-	(void)flags;
-	for (cpu = 0; cpu < nr_cpus; cpu++)
-		if (test_bit(allowed, cpu) && scx_bpf_test_and_clear_cpu_idle(cpu))
-			return cpu;
-	return -EBUSY;
-}
-
-s32 scx_bpf_select_cpu_dfl(struct task_struct *p, s32 prev_cpu, u64 wake_flags, bool *found)
-{
-	s32 cpu = prev_cpu;
-
-	(void)wake_flags;
-	*found = test_bit(p->cpus_ptr, prev_cpu) && scx_bpf_test_and_clear_cpu_idle(prev_cpu);
-	if (!*found) {
-		cpu = scx_bpf_pick_idle_cpu___optional(p->cpus_ptr, 0);
-		*found = cpu >= 0;
-	}
-	return *found ? cpu : prev_cpu;
-}
-
-void scx_bpf_kick_cpu___optional(s32 cpu, u64 flags)
-{
-	(void)flags;
-	if (!cpus[cpu].held && is_idle(&cpus[cpu]))
-		cpus[cpu].resched = true;
-}
-
-void host_dump(const char *format, ...)
-{
-	(void)format;
+	return host.now_ns;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the scheduler needs to know of the kernel, as far as it uses it: types, constants and functions.
- * Included where the kernel's generated types would be; kernel.c is what stands behind it.
+ * Included where the kernel's generated types would be; kfuncs.c is what stands behind it.
  */
 #ifndef __HOST_VMLINUX_H
 #define __HOST_VMLINUX_H
@@ -111,7 +111,7 @@ struct task_struct {
 	struct task_group *sched_task_group;
 	struct sched_ext_entity scx;
 
-	/* From here on nobody but kernel.c and the tests look. */
+	/* From here on nobody but the machine and the tests look. */
 	cpumask_t cpus_mask;
 	s32 cpu;
 	_Bool is_used;
