@@ -15,8 +15,9 @@ vm_append=
 vm_acpi=
 vm_qemu=()
 # What every kernel is told. On a busy host an emulated timer may be late for the kernel's test of it, which ends in a
-# panic at its very start; under KVM the kernel leaves that test out by itself.
-vm_words='console=ttyS0 quiet panic=-1 no_timer_check'
+# panic at its very start; under KVM the kernel leaves that test out by itself. The kernel is at the same addresses each
+# time, so that where a CPU was says something.
+vm_words='console=ttyS0 quiet panic=-1 no_timer_check nokaslr'
 # More programs for the next bare VMs, by what they are called elsewhere: paths.
 declare -A vm_programs=()
 
@@ -61,25 +62,46 @@ machine() {
 # CPU cannot: it is the emulator with a thread for each CPU, now and then when a scheduler comes or goes.
 met_a_patch=79
 
+# where_cpus_are PIPE: what each CPU of the machine does, twice, from its monitor: whether they move, and where.
+where_cpus_are() {
+  {
+    echo 'info registers -a'
+    sleep 1
+    echo 'info registers -a'
+    sleep 1
+  } >"$1.in"
+  # What the monitor says stays in the pipe until somebody reads it; it never ends.
+  timeout 5 cat "$1.out" | tr -d '\r' | grep -E '^CPU#|^RIP=' || true
+}
+
 # boot TIMEOUT QEMU-ARGUMENTS...: run a VM to its end, its serial line on stdout; returns the guest's status.
 boot() {
-  local timeout=$1 work status failure=1
+  local timeout=$1 work status failure=1 watch
   shift
   work=$(mktemp -d)
+  mkfifo "$work/monitor.in" "$work/monitor.out" "$work/silence"
+  (
+    # To wait without a process of its own, which would outlive this one.
+    read -r -t "$timeout" <>"$work/silence" || where_cpus_are "$work/monitor" >"$work/cpus"
+  ) &
+  watch=$!
   # The outcome is what the guest wrote, not how QEMU ended.
   # In the foreground, so that Ctrl-C ends the machine too. Carriage returns and escapes are of no use in a log.
-  timeout --foreground --kill-after=5 "$timeout" \
-    qemu-system-x86_64 -display none -monitor none -serial stdio "$@" "${vm_qemu[@]}" </dev/null 2>&1 |
+  timeout --foreground --kill-after=5 "$((timeout + 10))" \
+    qemu-system-x86_64 -display none -chardev "pipe,id=monitor,path=$work/monitor" -mon chardev=monitor \
+    -serial stdio "$@" "${vm_qemu[@]}" </dev/null 2>&1 |
     sed -u 's/\r//g; s/\x1b\][^\x1b\x07]*\(\x07\|\x1b\\\)//g; s/\x1b\[[0-9;?!]*[a-zA-Z]//g; s/\x1b[^[]//g' |
     tee "$work/serial" || true
+  kill "$watch" 2>/dev/null || true
+  wait "$watch" 2>/dev/null || true
   status=$(sed -n 's/^.*::exit:\([0-9]\{1,3\}\)::.*$/\1/p' "$work/serial" | tail -n 1)
   ! grep -q 'Oops: int3' "$work/serial" || failure=$met_a_patch
-  remove_tree "$work"
   if [[ -z $status ]]; then
     echo "the machine ended, or was ended after $timeout s, before the script did"
-    return "$failure"
+    [[ ! -e $work/cpus ]] || cat "$work/cpus"
   fi
-  return "$status"
+  remove_tree "$work"
+  return "${status:-$failure}"
 }
 
 # bare_vm KERNEL CPUS SCRIPT [TIMEOUT]: run SCRIPT in a bare VM; its folder is /tests in there.
@@ -108,7 +130,7 @@ boot_bare() {
 
 bare_append() {
   printf '%s' "$vm_words $vm_append"
-  [[ $vm_time != virtual ]] || printf '%s' " nokaslr norandmaps random.trust_cpu=off mitigations=off"
+  [[ $vm_time != virtual ]] || printf '%s' " norandmaps random.trust_cpu=off mitigations=off"
 }
 
 # bare_initramfs FILE TESTS: what a bare VM starts from: the base, this tree's programs, the folder TESTS.
