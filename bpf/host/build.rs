@@ -3,7 +3,13 @@
 fn main() {
     println!("cargo::rerun-if-changed=..");
     cc::Build::new()
-        .files(["wrapper.c", "queues.c", "kernel.c", "kfuncs.c", "scheduler.c"])
+        .files([
+            "wrapper.c",
+            "queues.c",
+            "kernel.c",
+            "kfuncs.c",
+            "scheduler.c",
+        ])
         .include("kernel")
         .include("..")
         .include(".")
