@@ -127,14 +127,9 @@ impl Preferences {
         for group in &self.of_the_daemon {
             group.set_sensitive(status.is_some());
         }
-        let is_same = match (&*self.shown.borrow(), status) {
-            (Some(shown), Some(status)) => is_alike(shown, status),
-            (_, None) => true,
-            (None, Some(_)) => false,
-        };
-        if let (Some(status), false) = (status, is_same) {
-            self.shown.replace(Some(status.clone()));
-            self.restore();
+        if let Some(status) = status {
+            let before = self.shown.replace(Some(status.clone()));
+            self.follow(before.as_ref(), status);
         }
     }
 
@@ -145,24 +140,49 @@ impl Preferences {
 
     /// Shows what the daemon said last, because it did not take a wish.
     pub fn restore(&self) {
-        let shown = self.shown.borrow();
-        let Some(status) = &*shown else { return };
-        self.is_following.set(true);
-        self.boot.show(words::modes(), &status.boot_mode);
-        let is_mask = words::is_mask(&status.primary_domain);
-        let domain = match is_mask {
-            true => words::OWN,
-            false => status.primary_domain.as_str(),
+        let shown = self.shown.borrow().clone();
+        if let Some(status) = shown {
+            self.follow(None, &status);
+        }
+    }
+
+    /// Shows what is no longer as before. The rest may show a wish that the daemon has not answered yet.
+    fn follow(&self, before: Option<&Status>, now: &Status) {
+        let is_new = |is_alike: fn(&Status, &Status) -> bool| {
+            before.is_none_or(|before| !is_alike(before, now))
         };
+        // A mode that was tried for every start goes back with the one for now.
+        if is_new(|a, b| a.boot_mode == b.boot_mode && a.requested_mode == b.requested_mode) {
+            self.boot.show(words::modes(), &now.boot_mode);
+        }
+        if is_new(|a, b| a.primary_domain == b.primary_domain) {
+            self.show_domain(&now.primary_domain);
+        }
+        if is_new(|a, b| a.idle_selector == b.idle_selector) {
+            self.is_following.set(true);
+            self.idle.set_active(now.idle_selector);
+            self.is_following.set(false);
+        }
+        if is_new(|a, b| a.compositors == b.compositors) {
+            self.compositors.show(&now.compositors);
+        }
+        if is_new(|a, b| a.power_map == b.power_map) {
+            self.power.show(&now.power_map);
+        }
+        if is_new(|a, b| words::power_explained(a) == words::power_explained(b)) {
+            self.power.explain(now);
+        }
+        if is_new(|a, b| a.holds == b.holds) {
+            self.holds.show(&now.holds);
+        }
+    }
+
+    fn show_domain(&self, chosen: &str) {
+        let is_mask = words::is_mask(chosen);
+        let domain = if is_mask { words::OWN } else { chosen };
         self.domain.show(words::domains(), domain);
         self.mask.set_visible(is_mask);
-        self.mask
-            .set_text(if is_mask { &status.primary_domain } else { "" });
-        self.idle.set_active(status.idle_selector);
-        self.is_following.set(false);
-        self.compositors.show(&status.compositors);
-        self.power.show(status);
-        self.holds.show(&status.holds);
+        self.mask.set_text(if is_mask { chosen } else { "" });
     }
 
     /// A mode for every start is one for now as well, and goes back unless it is kept.
@@ -196,30 +216,4 @@ impl Preferences {
         self.asker
             .ask(move |daemon| async move { daemon.scheduler.set_primary_domain(&domain).await });
     }
-}
-
-/// Whether two states show the same here.
-fn is_alike(a: &Status, b: &Status) -> bool {
-    let of = |status: &Status| {
-        let Status {
-            boot_mode,
-            requested_mode,
-            primary_domain,
-            power_source,
-            power_profile,
-            ..
-        } = status.clone();
-        [
-            boot_mode,
-            requested_mode,
-            primary_domain,
-            power_source,
-            power_profile,
-        ]
-    };
-    of(a) == of(b)
-        && a.idle_selector == b.idle_selector
-        && a.compositors == b.compositors
-        && a.power_map == b.power_map
-        && a.holds == b.holds
 }

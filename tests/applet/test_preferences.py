@@ -97,6 +97,24 @@ class Preferences(Case):
             self.hands.choose(row, 0)
             until(f"{key} is not set", lambda key=key: key not in self.ask("power")["map"])
 
+    def test_situations_chosen_before_the_daemon_has_answered_are_all_kept(self):
+        found = subprocess.run(
+            ["pgrep", "--parent", str(self.applet.process.pid), "--exact", "pandemoniumd"],
+            text=True, capture_output=True, check=True,
+        )
+        daemon = int(found.stdout)
+        os.kill(daemon, signal.SIGSTOP)
+        try:
+            self.hands.choose("Plugged In", 3)
+            self.hands.choose("On Battery", 3)
+        finally:
+            os.kill(daemon, signal.SIGCONT)
+        until("the last is set", lambda: self.ask("power")["map"].get("battery") == "powersave")
+        self.assertEqual(self.ask("power")["map"].get("ac"), "powersave")
+        for key, row in {"ac": "Plugged In", "battery": "On Battery"}.items():
+            self.hands.choose(row, 0)
+            until(f"{key} is not set", lambda key=key: key not in self.ask("power")["map"])
+
     def test_choices_go_back_to_the_configuration(self):
         self.applet.pandemonium("domain", "set", "powersave")
         self.applet.pandemonium("idle-selector", "off")

@@ -16,6 +16,7 @@ use crate::words::choices::{self as words, NOT_SET, SITUATIONS};
 pub struct Power {
     group: adw::PreferencesGroup,
     rows: [Rc<Choice>; SITUATIONS.len()],
+    /// The map that is in force, or that was wished for last.
     map: RefCell<BTreeMap<String, String>>,
     asker: Asker,
 }
@@ -38,16 +39,20 @@ impl Power {
         })
     }
 
-    /// Shows the map and what of it counts now.
-    pub fn show(&self, status: &Status) {
+    /// Shows what of the map counts now.
+    pub fn explain(&self, status: &Status) {
         self.group
             .set_description(Some(&words::power_explained(status)));
+    }
+
+    /// Shows the map.
+    pub fn show(&self, map: &BTreeMap<String, String>) {
         for (row, situation) in self.rows.iter().zip(SITUATIONS) {
-            let domain = status.power_map.get(situation);
+            let domain = map.get(situation);
             let domain = domain.map_or(NOT_SET, String::as_str);
             row.show(words::situation_domains(domain), domain);
         }
-        self.map.replace(status.power_map.clone());
+        self.map.replace(map.clone());
     }
 
     fn set(&self, situation: &str, domain: &str) {
@@ -56,6 +61,8 @@ impl Power {
             NOT_SET => drop(map.remove(situation)),
             domain => drop(map.insert(situation.to_owned(), domain.to_owned())),
         }
+        // The next wish builds on this one, also if the daemon has not answered yet.
+        self.map.replace(map.clone());
         self.asker.ask(move |daemon| async move {
             let map = map.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
             daemon.scheduler.set_power_map(map).await
