@@ -1,10 +1,11 @@
 //! The power map: a row for each power situation.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 
 use adw::prelude::*;
+use tokio::sync::Mutex;
 
 use crate::asker::Asker;
 use crate::choice::Choice;
@@ -16,8 +17,8 @@ use crate::words::choices::{self as words, NOT_SET, SITUATIONS};
 pub struct Power {
     group: adw::PreferencesGroup,
     rows: [Rc<Choice>; SITUATIONS.len()],
-    /// The map that is in force, or that was wished for last.
-    map: RefCell<BTreeMap<String, String>>,
+    /// Held from when the map is asked for until the changed one is in force: the next wish changes that.
+    turn: Arc<Mutex<()>>,
     asker: Asker,
 }
 
@@ -34,7 +35,7 @@ impl Power {
                     }
                 })
             }),
-            map: RefCell::default(),
+            turn: Arc::default(),
             asker: asker.clone(),
         })
     }
@@ -52,18 +53,17 @@ impl Power {
             let domain = domain.map_or(NOT_SET, String::as_str);
             row.show(words::situation_domains(domain), domain);
         }
-        self.map.replace(map.clone());
     }
 
-    fn set(&self, situation: &str, domain: &str) {
-        let mut map = self.map.borrow().clone();
-        match domain {
-            NOT_SET => drop(map.remove(situation)),
-            domain => drop(map.insert(situation.to_owned(), domain.to_owned())),
-        }
-        // The next wish builds on this one, also if the daemon has not answered yet.
-        self.map.replace(map.clone());
+    fn set(&self, situation: &'static str, domain: &str) {
+        let (turn, domain) = (Arc::clone(&self.turn), domain.to_owned());
         self.asker.ask(move |daemon| async move {
+            let _turn = turn.lock().await;
+            let mut map = daemon.scheduler.power_map().await?;
+            match domain.as_str() {
+                NOT_SET => map.remove(situation),
+                _ => map.insert(situation.to_owned(), domain),
+            };
             let map = map.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
             daemon.scheduler.set_power_map(map).await
         });
