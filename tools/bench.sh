@@ -158,7 +158,7 @@ bench_growth() {
   shift
   bench_virtual "$dir" 1 "$bench_schedulers" --rows runnable,names,pipe "$@"
   bench_virtual "$dir" "$bench_growth_crowd" "$bench_schedulers" --rows runnable,pipe "$@"
-  bench_virtual "$dir" "$bench_growth_cpus" "$bench_schedulers" --rows pipe "$@"
+  bench_virtual "$dir" "$bench_growth_cpus" "$bench_schedulers" --rows started,pipe "$@"
 }
 
 # bench_parallel DIR SCHEDULERS ROUNDS WORD...: the second judge: true parallelism, rounds of all schedulers in turn.

@@ -164,7 +164,7 @@ pub const PARALLEL_WORKLOADS: [Workload; 1] = [Workload {
 }];
 
 /// How cost grows: long, and chosen by name only.
-pub const GROWTH_WORKLOADS: [Workload; 2] = [
+pub const GROWTH_WORKLOADS: [Workload; 3] = [
     workload(
         "runnable",
         "timer wake-ups beside 10 to 10,000 tasks that compute",
@@ -174,6 +174,11 @@ pub const GROWTH_WORKLOADS: [Workload; 2] = [
         "names",
         "pipe round trips after 0 to 512 programs were seen",
         growth::names,
+    ),
+    workload(
+        "started",
+        "threads started one after the other on an idle machine",
+        growth::started,
     ),
 ];
 

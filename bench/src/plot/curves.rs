@@ -35,13 +35,16 @@ pub fn curves(results: &Results) -> Option<String> {
             &|name| figures(results, *cpus, name, "names", &NAMES),
         )
     });
-    let mut panels: Vec<String> = beside.chain(seen).collect();
+    let started = by("start of a thread p50 by CPUs", &|name| {
+        medians(results, &places, name, "started")
+    });
+    let mut panels: Vec<String> = beside.chain(seen).chain(started).collect();
     if panels.is_empty() {
         // A round trip through a pipe belongs to every measurement.
         return None;
     }
     panels.extend(by("pipe p50 by CPUs", &|name| {
-        pipes(results, &places, name)
+        medians(results, &places, name, "pipe")
     }));
     Some(frame(&schedulers, &panels))
 }
@@ -62,14 +65,14 @@ fn figures(
     points.collect()
 }
 
-/// A round trip on an idle machine, for each number of CPUs.
-fn pipes(results: &Results, places: &[usize], name: &str) -> Line {
+/// The median of a workload for each number of CPUs.
+fn medians(results: &Results, places: &[usize], name: &str, workload: &str) -> Line {
     let points = places.iter().filter_map(|cpus| {
         let here = Place {
             time: TIME,
             cpus: *cpus,
         };
-        let value = results.get(&here, name, "pipe", "p50_us")?;
+        let value = results.get(&here, name, workload, "p50_us")?;
         Some((cpus.to_string(), value))
     });
     points.collect()
@@ -163,6 +166,17 @@ mod tests {
             2,
             "no panel of what was not measured"
         );
+    }
+
+    #[test]
+    fn what_it_costs_to_find_a_cpu_has_a_panel_beside_that_of_the_pipe() {
+        let values = [
+            ("eevdf", "started", "p50_us", 30.0),
+            ("eevdf", "pipe", "p50_us", 17.0),
+        ];
+        let svg = curves(&results(&values)).unwrap();
+        assert_eq!(svg.matches("<g ").count(), 2);
+        assert!(svg.contains("start of a thread p50 by CPUs"), "{svg}");
     }
 
     #[test]

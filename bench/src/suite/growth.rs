@@ -1,14 +1,16 @@
-//! What a wake-up costs as the machine grows: beside more and more runnable tasks, and after more and more programs
-//! have been seen. A cost that grows shows in the median, because the scheduler's path is most of it.
+//! What a wake-up costs as the machine grows: beside more and more runnable tasks, after more and more programs have
+//! been seen, and where an idle CPU has to be found among more and more. A cost that grows shows in the median,
+//! because the scheduler's path is most of it.
 
 use std::ffi::CString;
 use std::thread;
 
 use super::latency::{RHYTHM, probes};
 use super::load::Load;
-use super::{Figures, SETTLE_NS, Scene, desktop};
+use super::{Figures, SETTLE_NS, Scene, desktop, figures_of};
 use crate::probe::{self, Rhythm};
 use crate::run::{self, Run};
+use crate::stats::Samples;
 use crate::sys;
 
 /// Runnable tasks, and the figure for each number.
@@ -96,6 +98,22 @@ pub fn names(scene: &Scene) -> Result<Figures, String> {
             Ok((*figure, median_of(&desktop::pipe_idle(scene)?)))
         })
         .collect()
+}
+
+/// Threads that are started one after the other on an idle machine. Whoever starts one has the CPU that it was started
+/// on, so another has to be found for it each time.
+pub fn started(scene: &Scene) -> Result<Figures, String> {
+    Run::starting_in(0, SETTLE_NS).sleep_until(u64::MAX);
+    let run = scene.run_at_once();
+    let mut samples = Samples::default();
+    thread::scope(|scope| {
+        while !run.is_over() {
+            let asked_ns = sys::now_ns();
+            let began_ns = run::join(run::thread(scope, "wl-started", sys::now_ns)?)?;
+            samples.push(began_ns.saturating_sub(asked_ns));
+        }
+        Ok(figures_of(samples.summary()))
+    })
 }
 
 /// Threads of each of these names that wake, work and end.
