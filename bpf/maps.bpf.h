@@ -94,6 +94,8 @@ struct idle_mask idle_masks[MAX_LLCS];
 /* One per CPU, written by that CPU; wakers elsewhere read it to choose whom to preempt. */
 struct cpu_ctx {
 	u64 started_ns;
+	/* How long tasks ran here since it was loaded: up to the last end of a slice, tick of batch work, or switch. */
+	u64 busy_ns;
 	/* No wake-up preempts before this time: batch work whose turn is overdue may progress. */
 	u64 protected_until;
 	/* When what runs now is done, if it needs what it usually does. */

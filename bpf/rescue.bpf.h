@@ -52,6 +52,7 @@ static __always_inline void charge_run(struct task_struct *p, struct task_ctx *t
 		t->boost_ns = boost_left(t, now);
 		t->boosted_ns = now;
 	}
+	c->busy_ns += ran;
 	t->started_ns = now;
 	t->awake_run_ns += ran;
 	t->vtime += delta;

@@ -123,8 +123,8 @@ pub struct Reading {
     pub at_ns: u64,
     /// CPUs online.
     pub nr_online: u32,
-    /// Idle time summed over CPUs since attach, ns.
-    pub idle_ns: u64,
+    /// How long CPUs ran tasks since attach, summed over CPUs, ns. Realtime tasks are not ours, and do not count.
+    pub busy_ns: u64,
     /// Event counts since attach.
     pub counters: Counters,
     /// Wake-up latency by tier since attach.
@@ -154,7 +154,7 @@ pub struct Reading {
 pub struct Sample {
     /// Time between the readings, ns; 0 means that nothing can be said about this tick.
     pub elapsed_ns: u64,
-    /// Idle time as a share of all CPU time, 0..=1000.
+    /// The share of all CPU time in which no task of ours ran, waits for I/O included, 0..=1000.
     pub idle_permille: u32,
     /// Events during the tick.
     pub counters: Counters,
@@ -240,7 +240,7 @@ fn is_continuous(earlier: &Reading, later: &Reading) -> bool {
     let grew = |before: &[u64], now: &[u64]| before.iter().zip(now).all(|(b, n)| n >= b);
     same_cpus
         && later.at_ns > earlier.at_ns
-        && later.idle_ns >= earlier.idle_ns
+        && later.busy_ns >= earlier.busy_ns
         && later.wake_sum_ns >= earlier.wake_sum_ns
         && later.slice_sum_ns >= earlier.slice_sum_ns
         && !later.counters.is_behind(&earlier.counters)
@@ -253,9 +253,9 @@ fn is_continuous(earlier: &Reading, later: &Reading) -> bool {
 }
 
 fn idle_permille(earlier: &Reading, later: &Reading, elapsed_ns: u64) -> u32 {
-    let idle_ns = u128::from(later.idle_ns.saturating_sub(earlier.idle_ns));
+    let busy_ns = u128::from(later.busy_ns.saturating_sub(earlier.busy_ns));
     let cpu_ns = u128::from(elapsed_ns) * u128::from(later.nr_online.max(1));
-    per_mille(idle_ns, cpu_ns)
+    1000 - per_mille(busy_ns, cpu_ns)
 }
 
 fn io_pct(earlier: &[u64; 4], later: &[u64; 4]) -> Option<u32> {

@@ -77,7 +77,7 @@ fn regime_after(idle_permille: u64, seconds: u64) -> Regime {
     let reading = |second: u64| Reading {
         at_ns: 100 * SEC + second * SEC,
         nr_online: 8,
-        idle_ns: second * 8 * SEC / 1000 * idle_permille,
+        busy_ns: second * 8 * SEC / 1000 * (1000 - idle_permille),
         counters: Counters {
             dispatches: second * 60_000,
             idle_placements: second * 25_000,

@@ -30,22 +30,22 @@ fn is_zero(sample: &Sample) -> bool {
 }
 
 #[test]
-fn idle_share_is_idle_time_over_all_cpu_time() {
+fn idle_share_is_what_is_left_of_all_cpu_time() {
     let (earlier, mut later) = (at(10, 4), at(12, 4));
-    later.idle_ns = 4 * SEC;
-    assert_eq!(Sample::between(&earlier, &later).idle_permille, 500);
-    later.idle_ns = 9 * SEC;
+    assert_eq!(Sample::between(&earlier, &later).idle_permille, 1000);
+    later.busy_ns = 2 * SEC;
+    assert_eq!(Sample::between(&earlier, &later).idle_permille, 750);
+    later.busy_ns = 9 * SEC;
     assert_eq!(
         Sample::between(&earlier, &later).idle_permille,
-        1000,
-        "never above all of it"
+        0,
+        "a run that began before the earlier reading counts as a whole"
     );
 }
 
 #[test]
 fn placements_have_no_say_in_the_idle_share() {
     let (earlier, mut later) = (at(1, 2), at(2, 2));
-    later.idle_ns = 2 * SEC;
     later.counters = Counters {
         dispatches: 80_000,
         idle_placements: 1,
@@ -113,10 +113,10 @@ fn io_share_counts_the_two_shortest_sleep_classes() {
 fn a_reset_gives_zeros_but_keeps_the_gauges() {
     let mut earlier = at(5, 4);
     earlier.counters.dispatches = 1_000;
-    earlier.idle_ns = SEC;
+    earlier.busy_ns = SEC;
     let mut later = at(6, 4);
     later.counters.dispatches = 10;
-    later.idle_ns = 2 * SEC;
+    later.busy_ns = 2 * SEC;
     later.longrun = true;
     later.batch_queued = 7;
     later.interactive_running = 3;
@@ -130,7 +130,7 @@ fn a_reset_gives_zeros_but_keeps_the_gauges() {
 #[test]
 fn every_kind_of_reset_is_noticed() {
     let mut full = at(5, 4);
-    full.idle_ns = 7;
+    full.busy_ns = 7;
     full.wake_sum_ns = 7;
     full.slice_sum_ns = 7;
     full.sleep = [7; 4];
@@ -146,7 +146,7 @@ fn every_kind_of_reset_is_noticed() {
     assert!(!is_zero(&next(&|_| {})));
     assert!(is_zero(&next(&|r| r.at_ns = full.at_ns)), "no time passed");
     assert!(is_zero(&next(&|r| r.at_ns = 0)), "time went back");
-    assert!(is_zero(&next(&|r| r.idle_ns = 0)));
+    assert!(is_zero(&next(&|r| r.busy_ns = 0)));
     assert!(is_zero(&next(&|r| r.wake_sum_ns = 0)));
     assert!(is_zero(&next(&|r| r.sleep[3] = 0)));
     assert!(is_zero(&next(&|r| r.counters.l2_misses[2] = 0)));
@@ -211,7 +211,7 @@ fn reading() -> impl Strategy<Value = Reading> {
             let mut reading = Reading {
                 at_ns: v[0],
                 nr_online,
-                idle_ns: v[1],
+                busy_ns: v[1],
                 wake_sum_ns: v[2],
                 sleep,
                 slice_sum_ns: v[7],

@@ -25,6 +25,7 @@ interactive=' queued: \([0-9]*\)/'
 batch=' queued: [0-9]*/\([0-9]*\) '
 slice=' slice: \([0-9]*\)us'
 kicks=' S=\([0-9]*\) '
+regime='\[\([A-Z]*\)'
 
 start_daemon --mode bpf
 sleep 2
@@ -34,6 +35,7 @@ telemetry
 for gauge in "$sojourn" "$interactive" "$batch"; do
   [ "$(largest "$gauge")" = 0 ] || fail "not zero on an idle machine: $gauge"
 done
+[ "$(values "$regime" | sort -u)" = LIGHT ] || fail "an idle machine is not LIGHT"
 
 phase "short sleeps"
 pandemonium-workload probe --interval-us 2000 --seconds 4 >/dev/null
@@ -54,6 +56,12 @@ telemetry
 # One at most: the daemon, which looks.
 [ "$(largest "$running")" -le 1 ] || fail "hogs run as interactive"
 [ "$(smallest "$slice")" -ge 5000 ] || fail "hogs are granted short slices"
+[ "$(values "$regime" | tail -n 1)" = HEAVY ] || fail "six hogs on two CPUs are not HEAVY"
+
+phase "one hog"
+pandemonium-workload hog --threads 1 --seconds 5 >/dev/null
+telemetry
+[ "$(values "$regime" | tail -n 1)" = MIXED ] || fail "a hog on one of two CPUs is not MIXED"
 
 phase "sleepers"
 pandemonium-workload sleepers --threads 24 --seconds 5 >/dev/null

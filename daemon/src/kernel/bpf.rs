@@ -74,7 +74,6 @@ pub struct BpfKernel {
     /// What the kernel said last about the scheduler that is loaded now.
     said: KernelStatus,
     state_file: KernelFile,
-    stat_file: KernelFile,
 }
 
 impl BpfKernel {
@@ -91,7 +90,6 @@ impl BpfKernel {
             observations: Vec::new(),
             said: KernelStatus::default(),
             state_file: KernelFile::new(Path::new(SCHED_EXT).join("state")),
-            stat_file: KernelFile::new("/proc/stat"),
         }
     }
 
@@ -171,9 +169,6 @@ impl Kernel for BpfKernel {
         reading.burst = bursts > self.bursts;
         self.bursts = bursts;
         reading.at_ns = u64::try_from(clock::monotonic().as_nanos()).unwrap_or(u64::MAX);
-        let (idle_ns, nr_online) = idle_time(self.stat_file.read()?)?;
-        reading.idle_ns = idle_ns;
-        reading.nr_online = nr_online;
         Ok(reading)
     }
 
@@ -445,41 +440,5 @@ fn exit_of(consts: &KernelConsts, kind: u64, code: i64, reason: String, message:
         reason,
         message,
         retry: is_error || wants_restart,
-    }
-}
-
-/// Idle time summed over the CPUs (idle and waiting for I/O, in ticks of 10 ms) and their number.
-fn idle_time(stat: &str) -> Result<(u64, u32)> {
-    const TICK_NS: u64 = 10_000_000;
-    let (mut idle_ticks, mut nr_cpus) = (0, 0);
-    for line in stat.lines() {
-        let mut words = line.split_ascii_whitespace();
-        let is_cpu = words
-            .next()
-            .and_then(|word| word.strip_prefix("cpu"))
-            .is_some_and(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit()));
-        if is_cpu {
-            nr_cpus += 1;
-            idle_ticks += words
-                .skip(3)
-                .take(2)
-                .filter_map(|n| n.parse::<u64>().ok())
-                .sum::<u64>();
-        }
-    }
-    anyhow::ensure!(nr_cpus > 0, "/proc/stat lists no CPU");
-    Ok((idle_ticks * TICK_NS, nr_cpus))
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::idle_time;
-
-    #[test]
-    fn idle_time_is_summed_over_online_cpus_only() {
-        let stat = "cpu  1 2 3 100 50 0\ncpu0 1 1 1 60 20 0\ncpu3 0 1 2 40 30 0\nintr 5\n";
-        assert_eq!(idle_time(stat).unwrap(), (150 * 10_000_000, 2));
-        assert!(idle_time("intr 5\n").is_err());
     }
 }

@@ -335,11 +335,11 @@ mod tests {
         };
         let readings = play();
         assert_eq!(readings, play());
-        let idle: Vec<u64> = readings
+        let busy: Vec<u64> = readings
             .windows(2)
-            .map(|w| w[1].idle_ns - w[0].idle_ns)
+            .map(|w| w[1].busy_ns - w[0].busy_ns)
             .collect();
-        assert!(idle[0] < idle[1] && idle[1] == idle[2], "{idle:?}");
+        assert!(busy[0] > busy[1] && busy[1] == busy[2], "{busy:?}");
     }
 
     #[test]

@@ -289,8 +289,9 @@ fn add_counters(sums: &mut Counters, raw: &[u64; COUNTERS]) {
 }
 
 fn add_gauges(reading: &mut Reading, skel: &BpfSkel<'_>, topology: &Topology) {
-    let (Some(bss), Some(tick), Some(load)) = (
+    let (Some(bss), Some(state), Some(tick), Some(load)) = (
         skel.maps.bss_data.as_deref(),
+        skel.maps.data_state_data.as_deref(),
         skel.maps.data_tick_data.as_deref(),
         skel.maps.data_load_data.as_deref(),
     ) else {
@@ -315,6 +316,8 @@ fn add_gauges(reading: &mut Reading, skel: &BpfSkel<'_>, topology: &Topology) {
     let is_interactive = |tier: u32| {
         (Tier::Interactive.index() as u32..=Tier::LatCritical.index() as u32).contains(&tier)
     };
+    reading.nr_online = state.nr_online;
+    reading.busy_ns = cpus().map(|cpu| cpu.busy_ns).sum();
     reading.interactive_running = cpus().filter(|cpu| is_interactive(cpu.tier)).count() as u32;
 }
 

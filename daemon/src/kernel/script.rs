@@ -250,7 +250,7 @@ pub fn play(reading: &mut Reading, step: &Step, nr_cpus: u32) {
     let idle_permille = step.idle_permille.min(1_000);
     reading.at_ns += SECOND_NS;
     reading.nr_online = nr_cpus;
-    reading.idle_ns += u64::from(nr_cpus) * SECOND_NS / 1_000 * idle_permille;
+    reading.busy_ns += u64::from(nr_cpus) * SECOND_NS / 1_000 * (1_000 - idle_permille);
     let counters = &mut reading.counters;
     let idle_placements = step.dispatches * idle_permille / 1_000;
     counters.dispatches += step.dispatches;
