@@ -122,7 +122,7 @@ kernel_is enabled
 echo "hardening"
 exposure=$(systemd-analyze security --no-pager pandemonium | sed -n 's/.*exposure level[^0-9]*\([0-9.]*\).*/\1/p')
 echo "exposure $exposure"
-awk -v x="$exposure" 'BEGIN { exit !(x != "" && x <= 2.0) }'
+awk -v x="$exposure" 'BEGIN { exit !(x != "" && x <= 1.5) }'
 
 echo "stop"
 systemctl stop pandemonium

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 
 use pandemonium_api::{API_LEVEL, BusError, HoldRow, LastExit, Refusal, escape};
 use pandemonium_policy::Mode;
+use rustix::system::uname;
 use tokio::sync::watch;
 use zbus::message::Header;
 use zbus::object_server::SignalEmitter;
@@ -464,7 +465,7 @@ pub fn properties(status: &Status) -> Vec<(&'static str, Variant<'static>)> {
     ]
 }
 
-/// The kernel that runs, or nothing where that is hidden.
+/// The kernel that runs.
 fn release() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default()
+    uname().release().to_string_lossy().into_owned()
 }
