@@ -66,17 +66,18 @@ impl Histogram {
     /// empty. Within 10 % of the exact value, or 256 ns below 2 us; values in the last bucket are
     /// given by its lower bound.
     pub fn percentile_ns(&self, permille: u32) -> Option<u64> {
-        let total: u128 = self.buckets.iter().map(|n| u128::from(*n)).sum();
-        let rank = (total * u128::from(permille.min(1000)))
-            .div_ceil(1000)
-            .max(1);
-        let mut below = 0u128;
+        let count = self.count();
+        if count == 0 {
+            return None;
+        }
+        let rank = (u128::from(count) * u128::from(permille.min(1000))).div_ceil(1000);
+        let rank = u64::try_from(rank).unwrap_or(u64::MAX).max(1);
+        let mut below = 0u64;
         for (bucket, n) in self.buckets.iter().enumerate() {
-            let n = u128::from(*n);
-            if n > 0 && below + n >= rank {
-                return Some(interpolate_ns(bucket, rank - below, n));
+            if *n >= rank.saturating_sub(below) {
+                return Some(interpolate_ns(bucket, (rank - below).into(), (*n).into()));
             }
-            below += n;
+            below = below.saturating_add(*n);
         }
         None
     }

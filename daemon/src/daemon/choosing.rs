@@ -190,13 +190,21 @@ impl Daemon {
         self.publish();
     }
 
-    /// Once a tick, after every attach and when a service said something: the power situation or the
-    /// known CPUs may have changed.
+    /// Once a tick: only sysfs says nothing by itself. What could not be written is tried again.
+    pub(super) fn follow_power(&mut self) {
+        if self.is_following_broken || self.power(&self.status.choices) != self.status.power {
+            self.follow_machine();
+        }
+    }
+
+    /// After every attach and when a service said something: the power situation or the known CPUs may have
+    /// changed.
     pub(super) fn follow_machine(&mut self) {
         let power = self.power(&self.status.choices);
         self.status.power = power;
         let settings = self.resolve(&self.status.choices, power);
         if settings == self.settings {
+            self.is_following_broken = false;
             return;
         }
         let before = self.status.domain;

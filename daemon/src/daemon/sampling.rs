@@ -24,7 +24,7 @@ impl Daemon {
         } else {
             self.look_around();
         }
-        self.follow_machine();
+        self.follow_power();
         if self.ticks.is_multiple_of(LEARNED_TICKS) {
             self.refresh_learned();
         }
