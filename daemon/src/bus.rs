@@ -1,5 +1,6 @@
 //! The daemon on the bus: one name, one object, and a signal for every change.
 
+mod announcer;
 pub mod authority;
 mod deadline;
 mod inlet;
@@ -14,22 +15,17 @@ mod scheduler;
 mod subscribers;
 mod transfer;
 
-use std::borrow::Cow;
-use std::collections::HashMap;
 use std::time::Duration;
 
-use pandemonium_api::{
-    BUS_NAME, BusError, LastExit, OBJECT_PATH, PROCESSES_INTERFACE, Refusal, SCHEDULER_INTERFACE,
-};
+use pandemonium_api::{BUS_NAME, BusError, OBJECT_PATH, Refusal};
 use tokio::sync::{mpsc, oneshot, watch};
-use zbus::names::InterfaceName;
-use zbus::object_server::SignalEmitter;
-use zbus::{Connection, Variant, connection, fdo};
+use zbus::{Connection, connection, fdo};
 
 use crate::daemon::{Command, Request};
 use crate::failure::{Failure, exit_code};
 use crate::power::{self, Told};
-use crate::status::{Cancelled, Revert, Status};
+use crate::status::Status;
+use announcer::Announcer;
 use authority::{Authority, Permit};
 use metrics::SharedHistory;
 use subscribers::Subscribers;
@@ -47,6 +43,12 @@ pub enum Where {
     Session,
     /// Any other, for tests.
     Address(String),
+}
+
+/// A connection on which the name is ours, and who announces there.
+pub struct Presence {
+    connection: Connection,
+    announcer: Announcer,
 }
 
 /// The daemon's side of the bus.
@@ -109,26 +111,27 @@ impl Bus {
     }
 
     /// Connects, serves the object and takes the name.
-    pub async fn connect(&self) -> Result<Connection, Failure> {
+    pub async fn connect(&self) -> Result<Presence, Failure> {
         self.serve().await.map_err(|error| self.explain(&error))
     }
 
     /// Announces changes, listens to what others say about power and sleep, and comes back when the bus
     /// goes away.
-    pub async fn keep(self, mut connection: Connection) {
+    pub async fn keep(self, mut presence: Presence) {
         tokio::spawn(self.history.clone().follow(self.status.clone()));
         loop {
+            let connection = &presence.connection;
             tokio::select! {
-                () = announce(&connection, self.status.clone()) => return,
-                () = metrics::deliver(&connection, self.status.clone(), &self.subscribers) => return,
-                () = power::follow(&connection, &self.told) => {}
+                () = presence.announcer.run(connection) => return,
+                () = metrics::deliver(connection, self.status.clone(), &self.subscribers) => return,
+                () = power::follow(connection, &self.told) => {}
                 () = connection.closed() => self.subscribers.clear(),
             }
             log::warn!("the bus is gone; scheduling goes on");
-            connection = loop {
+            presence = loop {
                 tokio::time::sleep(RECONNECT).await;
                 match self.serve().await {
-                    Ok(connection) => break connection,
+                    Ok(presence) => break presence,
                     Err(error) => log::debug!("the bus is still gone: {error}"),
                 }
             };
@@ -136,7 +139,8 @@ impl Bus {
         }
     }
 
-    async fn serve(&self) -> zbus::Result<Connection> {
+    async fn serve(&self) -> zbus::Result<Presence> {
+        let announcer = Announcer::new(self.status.clone());
         let builder = match &self.at {
             Where::System => connection::Builder::system(),
             Where::Session => connection::Builder::session(),
@@ -154,7 +158,7 @@ impl Bus {
             transfers: self.transfers.clone(),
             authority: self.authority.clone(),
         };
-        builder
+        let connection = builder
             .serve_at(OBJECT_PATH, scheduler)
             .serve_at(
                 OBJECT_PATH,
@@ -171,7 +175,11 @@ impl Bus {
             .allow_name_replacements(false)
             .replace_existing_names(false)
             .build()
-            .await
+            .await?;
+        Ok(Presence {
+            connection,
+            announcer,
+        })
     }
 
     fn explain(&self, error: &zbus::Error) -> Failure {
@@ -201,115 +209,5 @@ impl Bus {
                 format!("Cannot connect to {bus} ({error}); start D-Bus, or use --no-bus."),
             ),
         }
-    }
-}
-
-/// One `PropertiesChanged` for all that changed at once, and the other signals after it.
-async fn announce(connection: &Connection, mut status: watch::Receiver<Status>) {
-    let Ok(emitter) = SignalEmitter::new(connection, OBJECT_PATH) else {
-        return;
-    };
-    let mut shown = Announced::of(&status.borrow_and_update());
-    while status.changed().await.is_ok() {
-        let now = Announced::of(&status.borrow_and_update());
-        // Most of the time only numbers have changed, which are not announced.
-        if now == shown {
-            continue;
-        }
-        if let Err(error) = now.announce(&emitter, &shown).await {
-            log::debug!("a change was not announced: {error}");
-        }
-        shown = now;
-    }
-}
-
-type Properties = Vec<(&'static str, Variant<'static>)>;
-
-/// What is announced of a status.
-#[derive(PartialEq)]
-struct Announced {
-    scheduler: Properties,
-    processes: Properties,
-    ejections: (u64, LastExit, u64),
-    reverts: (u64, Revert),
-    cancellations: (u64, Cancelled),
-}
-
-impl Announced {
-    fn of(status: &Status) -> Announced {
-        let s = status;
-        Announced {
-            scheduler: scheduler::properties(s),
-            processes: processes::properties(s),
-            ejections: (s.ejections, s.last_exit.clone(), s.next_retry_usec),
-            reverts: (s.reverts, s.last_revert.clone()),
-            cancellations: (s.cancellations, s.last_cancelled.clone()),
-        }
-    }
-
-    async fn announce(&self, emitter: &SignalEmitter<'_>, before: &Announced) -> zbus::Result<()> {
-        let lists = (&before.scheduler, &self.scheduler);
-        changed(emitter, SCHEDULER_INTERFACE, lists).await?;
-        let lists = (&before.processes, &self.processes);
-        changed(emitter, PROCESSES_INTERFACE, lists).await?;
-        let (count, exit, next) = &self.ejections;
-        if *count != before.ejections.0 {
-            let LastExit {
-                kind, code, reason, ..
-            } = exit;
-            let will_retry = *next != 0;
-            scheduler::Scheduler::ejected(emitter, kind, *code, reason, will_retry, *next).await?;
-        }
-        let (count, Revert { from, to, reason }) = &self.reverts;
-        if *count != before.reverts.0 {
-            scheduler::Scheduler::reverted(emitter, from.name(), to.name(), reason).await?;
-        }
-        let (count, Cancelled { by, holds }) = &self.cancellations;
-        if *count != before.cancellations.0 {
-            scheduler::Scheduler::holds_cancelled(emitter, by, holds).await?;
-        }
-        Ok(())
-    }
-}
-
-async fn changed(
-    emitter: &SignalEmitter<'_>,
-    interface: &'static str,
-    (before, now): (&Properties, &Properties),
-) -> zbus::Result<()> {
-    let changed: HashMap<_, _> = now
-        .iter()
-        .zip(before)
-        .filter(|(now, before)| now != before)
-        .map(|(now, _)| now.clone())
-        .collect();
-    if changed.is_empty() {
-        return Ok(());
-    }
-    let interface = InterfaceName::from_static_str(interface)?;
-    fdo::Properties::properties_changed(emitter, interface, changed, Cow::Borrowed(&[])).await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sorted(properties: Vec<(&'static str, Variant<'static>)>) -> Vec<&'static str> {
-        let mut names: Vec<_> = properties.into_iter().map(|(name, _)| name).collect();
-        names.sort_unstable();
-        names
-    }
-
-    #[test]
-    fn what_the_interface_file_promises_to_announce_is_announced() {
-        let status = Status::default();
-        assert_eq!(
-            sorted(scheduler::properties(&status)),
-            interface_file::announced(SCHEDULER_INTERFACE)
-        );
-        assert_eq!(
-            sorted(processes::properties(&status)),
-            interface_file::announced(PROCESSES_INTERFACE)
-        );
     }
 }

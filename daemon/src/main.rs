@@ -111,8 +111,8 @@ async fn serve(args: &Args, setup: Setup) -> Result<(), Failure> {
     let daemon = Daemon::new(setup, published, waiting, hearing);
     if let Some(at) = args.bus() {
         let bus = Bus::new(at, status, Requests(requests), told);
-        let connection = bus.connect().await?;
-        tokio::spawn(bus.keep(connection));
+        let presence = bus.connect().await?;
+        tokio::spawn(bus.keep(presence));
     }
     daemon.run().await
 }
