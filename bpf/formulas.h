@@ -50,6 +50,7 @@
 
 /* Shares of control groups are fractions of this. */
 #define SHARE_ONE   (1ULL << 20)
+#define SHARE_MAX   (SHARE_ONE << 10)
 #define NICE_0_LOAD 1024ULL
 
 /* A boosted task may use half of a CPU, and this much of it at once. */
@@ -145,8 +146,10 @@ FORMULA u64 vtime_delta(u64 run_ns, u32 weight, u64 share)
 FORMULA u64 share_in_group(u64 share, u64 group_load, s64 load_inside)
 {
 	u64 inside = load_inside > 0 ? (u64)load_inside : NICE_0_LOAD;
+	u64 left = share * group_load / inside;
 
-	return clamp_u64(share * group_load / inside, 1, SHARE_ONE << 10);
+	/* No lower bound: with a comparison for one, the verifier would follow every turn of the caller's loop. */
+	return left < SHARE_MAX ? left : SHARE_MAX;
 }
 
 /* Virtual times wrap; only their differences mean anything. */

@@ -59,14 +59,22 @@ static __always_inline u64 task_load(const struct task_struct *p)
 	return (u64)p->scx.weight * NICE_0_LOAD / WEIGHT_DEFAULT;
 }
 
-/* Work nobody should notice: such a task is batch whatever it does. */
-static __always_inline bool is_idle_class(const struct task_struct *p)
+VERIFIED_ONCE bool is_in_idle_group(const struct task_struct *p __arg_trusted)
 {
 	const struct task_group *tg = p->sched_task_group;
 
-	if (p->policy == SCHED_IDLE_POLICY)
-		return true;
 	return tg && bpf_core_field_exists(tg->idle) && tg->idle > 0;
+}
+
+/* Work nobody should notice: such a task is batch whatever it does. */
+static __always_inline bool is_idle_class(const struct task_struct *p)
+{
+	return p->policy == SCHED_IDLE_POLICY || is_in_idle_group(p);
+}
+
+VERIFIED_ONCE u32 group_of_task(const struct task_struct *p __arg_trusted)
+{
+	return group_of(p->sched_task_group);
 }
 
 /* The task counts in its group from now on, and the group in those above it. */
@@ -123,7 +131,7 @@ static __always_inline void leave_group(struct task_ctx *t)
 static __always_inline void join_group(struct task_struct *p, struct task_ctx *t)
 {
 	u32 load = task_load(p);
-	u32 group = group_of(p->sched_task_group);
+	u32 group = group_of_task(p);
 
 	if (t->group && (t->group != group || t->group_load != load))
 		leave_group(t);

@@ -48,7 +48,7 @@ static __always_inline bool matches_any(const struct name *name)
  */
 static __always_inline bool has_trusted_executable(struct task_struct *p)
 {
-	struct mm_struct *mm = p->mm;
+	struct mm_struct *mm = BPF_CORE_READ(p, mm);
 	struct file *file;
 	struct inode *inode;
 	struct name name = {};

@@ -113,7 +113,7 @@ static __always_inline bool is_victim_here(const struct task_struct *p, const st
 	return t->is_external && c->tier == TIER_BATCH &&
 	       may_preempt(c, wake_rank(t), is_short(p, t), now) &&
 	       cpu_node[this_cpu & (MAX_CPUS - 1)] == cpu_node[prev_cpu & (MAX_CPUS - 1)] &&
-	       bpf_cpumask_test_cpu(this_cpu, p->cpus_ptr);
+	       is_allowed(p, this_cpu);
 }
 
 /* The allowed CPU nearby whose task may be stopped, matters least and has run longest; negative if none. */
@@ -134,7 +134,7 @@ VERIFIED_ONCE s32 victim_for_rank(const struct task_struct *p __arg_trusted, u32
 		c = cpu_ctx_of(cpu);
 		if (!may_preempt(c, rank, brief, now))
 			continue;
-		if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		if (!is_allowed(p, cpu))
 			continue;
 		if (best < 0 || is_better_victim(c, cpu_ctx_of(best)))
 			best = cpu;
@@ -172,7 +172,7 @@ static __always_inline bool waker_hands_over(const struct task_struct *p, u64 wa
 		return false;
 	if (nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE)) >= limits.placement_depth)
 		return false;
-	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+	return is_allowed(p, cpu);
 }
 
 /* Into the CPU's own queue, from where others may take it if the CPU does not come free. */
@@ -287,7 +287,7 @@ static __always_inline bool should_wait_near(const struct task_struct *p, const 
 	    !comes_free_soon(prev_cpu, now))
 		return false;
 	return !nr_queued(cpu_queue(prev_cpu, QUEUE_INTERACTIVE)) && !has_idle_near(prev_cpu) &&
-	       bpf_cpumask_test_cpu(prev_cpu, p->cpus_ptr);
+	       is_allowed(p, prev_cpu);
 }
 
 /*

@@ -236,6 +236,18 @@ VERIFIED_ONCE bool is_restricted(const struct task_struct *p __arg_trusted)
 	return restricted;
 }
 
+/* On 6.12 each place that reads a pointer out of a task costs the verifier milliseconds, so there is one. */
+VERIFIED_ONCE bool mask_allows(const struct task_struct *p __arg_trusted, s32 cpu)
+{
+	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+}
+
+/* Whether a task that has not disabled its migration may run on the CPU; most may run on any. */
+static __always_inline bool is_allowed(const struct task_struct *p, s32 cpu)
+{
+	return (u32)p->nr_cpus_allowed >= topology.nr_cpu_ids || mask_allows(p, cpu);
+}
+
 /* Wherever a task goes from its queue, it passes one of the callbacks that call this. */
 static __always_inline void leave_queue(struct task_ctx *t)
 {

@@ -186,8 +186,7 @@ VERIFIED_ONCE bool help_neighbour(s32 cpu, u64 now)
 /* A local queue takes only what its CPU may run; anything else would end the scheduler. */
 static __always_inline bool may_run_here(const struct task_struct *p, s32 cpu)
 {
-	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr) &&
-	       (!p->migration_disabled || scx_bpf_task_cpu(p) == cpu);
+	return mask_allows(p, cpu) && (!p->migration_disabled || scx_bpf_task_cpu(p) == cpu);
 }
 
 static __always_inline bool is_starved(const struct task_struct *p, const struct task_ctx *t,
