@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{AsRawLibbpf, Link, OpenObject, RingBuffer, RingBufferBuilder, libbpf_sys};
+use memmap2::MmapOptions;
 use pandemonium_policy::idle_layout::IdleLayout;
 use pandemonium_policy::knobs::Knobs;
 use pandemonium_policy::limits::Limits;
@@ -333,7 +334,18 @@ fn load(start: &Start<'_>, opened: Opened) -> Result<Loaded> {
 
 /// What the scheduler and this daemon ask of the kernel's types.
 fn types_for(scheduler: &OpenBpfSkel<'_>) -> Result<Vec<u8>> {
-    let kernel = fs::read(KERNEL_TYPES).context(KERNEL_TYPES)?;
+    let file = File::open(KERNEL_TYPES).context(KERNEL_TYPES)?;
+    // SAFETY: the kernel does not change its types.
+    let mapped = unsafe { MmapOptions::new().map_copy_read_only(&file) };
+    let copied;
+    let kernel = match &mapped {
+        Ok(mapped) => &mapped[..],
+        // They cannot be mapped before 6.16.
+        Err(_) => {
+            copied = fs::read(KERNEL_TYPES).context(KERNEL_TYPES)?;
+            &copied
+        }
+    };
     // SAFETY: the object outlives the borrow taken here.
     let object = unsafe { scheduler.open_object().as_libbpf_object().as_ref() };
     let btf = Btf::from_bpf_object(object)?.context("the scheduler has no type information")?;
@@ -345,7 +357,7 @@ fn types_for(scheduler: &OpenBpfSkel<'_>) -> Result<Vec<u8>> {
     let scheduler = unsafe { std::slice::from_raw_parts(bytes.cast(), len as usize) };
     let names = bpf_consts::names();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    needed_types::needed(&kernel, scheduler, &names)
+    needed_types::needed(kernel, scheduler, &names)
 }
 
 /// How much work each program was for the verifier, which gives up at a million instructions.

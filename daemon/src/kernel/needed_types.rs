@@ -4,11 +4,15 @@
 //! scheduler names, and then through those of all modules for a type that the kernel does not have. One look at
 //! each for all of the names is enough, with what the types of these names embed.
 
+mod names;
+
 use anyhow::{Context, Result, bail, ensure};
-use std::collections::HashSet;
+use names::{Names, without_flavor};
+use std::collections::BTreeMap;
 
 const HEADER_LEN: usize = 24;
 const MAGIC: u16 = 0xeb9f;
+const CUT_SHORT: &str = "type information ends early";
 
 /// `enum BTF_KIND_*` in `include/uapi/linux/btf.h`.
 mod kind {
@@ -40,86 +44,38 @@ mod kind {
 /// # Errors
 /// When either is cut short or has a kind of type that is not known here.
 pub fn needed<'a>(kernel: &[u8], scheduler: &'a [u8], besides: &[&'a str]) -> Result<Vec<u8>> {
-    let mut names = Names::new();
+    let (mut types, mut functions) = (Names::of_types(), Names::of_functions());
     let scheduler = Types::of(scheduler).context("in the scheduler")?;
     scheduler.walk(|_, name, info| {
         if is_relocatable(info) {
-            names.add(without_flavor(first_name(scheduler.text(name)?)));
+            types.add(without_flavor(first_name(scheduler.text(name)?)));
         }
         Ok(())
     })?;
     for name in besides {
-        names.add(name.as_bytes());
+        types.add(name.as_bytes());
+        functions.add(name.as_bytes());
     }
     let kernel = Types::of(kernel).context("in the kernel")?;
-    let mut places = Vec::with_capacity(kernel.types.len() / 24);
+    let mut places = Places::default();
     let mut wanted = Vec::new();
-    places.push(0);
     kernel.walk(|at, name, info| {
-        if (is_relocatable(info) || kind_of(info) == kind::FUNC)
-            && names.has(kernel.text(name)?, kind_of(info) == kind::FUNC)
-        {
-            wanted.push(places.len() as u32);
+        let id = places.add(at);
+        let is_wanted = if kind_of(info) == kind::FUNC {
+            functions.has(kernel.text(name)?)
+        } else {
+            is_relocatable(info) && types.has(kernel.text(name)?)
+        };
+        if is_wanted {
+            wanted.push(id);
         }
-        places.push(at as u32);
         Ok(())
     })?;
     let mut copy = Copy::of(&kernel, &places);
     for id in wanted {
-        copy.id_of(id)?;
+        copy.id_of(id);
     }
     copy.finish()
-}
-
-/// Names that are asked for among very many others.
-struct Names<'a> {
-    names: HashSet<&'a [u8]>,
-    /// By the first two bytes: whether any name begins so. Most names of a kernel end here.
-    beginnings: Vec<bool>,
-}
-
-impl<'a> Names<'a> {
-    fn new() -> Names<'a> {
-        Names {
-            names: HashSet::new(),
-            beginnings: vec![false; 1 << 16],
-        }
-    }
-
-    /// Adds a name that is not empty.
-    fn add(&mut self, name: &'a [u8]) {
-        if let Some(&first) = name.first() {
-            let second = name.get(1).copied().unwrap_or(0);
-            self.beginnings[usize::from(u16::from_ne_bytes([first, second]))] = true;
-            self.names.insert(name);
-        }
-    }
-
-    /// Whether the name that `text` begins with is here; that of a function is taken as a whole.
-    fn has(&self, text: &[u8], is_function: bool) -> bool {
-        let &[first, second, ..] = text else {
-            return false;
-        };
-        if !self.beginnings[usize::from(u16::from_ne_bytes([first, second]))] {
-            return false;
-        }
-        let name = first_name(text);
-        let name = if is_function {
-            name
-        } else {
-            without_flavor(name)
-        };
-        self.names.contains(name)
-    }
-}
-
-/// The name up to a last `___`, after which relocations put what tells variants of a type apart.
-fn without_flavor(name: &[u8]) -> &[u8] {
-    let is_flavor = |w: &[u8]| w[0] != b'_' && w[1..4].iter().all(|&b| b == b'_') && w[4] != b'_';
-    match name.windows(5).rposition(is_flavor) {
-        Some(at) => &name[..=at],
-        None => name,
-    }
 }
 
 /// What is before the first zero.
@@ -132,7 +88,7 @@ fn words<const N: usize>(bytes: &[u8], at: usize) -> Result<[u32; N]> {
     let bytes = bytes
         .get(at..)
         .and_then(|rest| rest.get(..4 * N))
-        .context("type information ends early")?;
+        .context(CUT_SHORT)?;
     let mut words = [0; N];
     for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
         *word = u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
@@ -162,25 +118,44 @@ fn is_relocatable(info: u32) -> bool {
     )
 }
 
+/// The number of words after the first three, by the kind of a type: once, and for each member.
+const SHAPES: [Option<(u8, u8)>; 32] = {
+    let mut shapes = [None; 32];
+    let mut kind = 0;
+    while kind < shapes.len() {
+        shapes[kind] = match kind as u32 {
+            kind::INT | kind::VAR | kind::DECL_TAG => Some((1, 0)),
+            kind::ARRAY => Some((3, 0)),
+            kind::STRUCT | kind::UNION | kind::DATASEC | kind::ENUM64 => Some((0, 3)),
+            kind::ENUM | kind::FUNC_PROTO => Some((0, 2)),
+            kind::PTR
+            | kind::FWD
+            | kind::TYPEDEF
+            | kind::VOLATILE
+            | kind::CONST
+            | kind::RESTRICT
+            | kind::FUNC
+            | kind::FLOAT
+            | kind::TYPE_TAG => Some((0, 0)),
+            _ => None,
+        };
+        kind += 1;
+    }
+    shapes
+};
+
 /// The number of words after the first three, and how many of them are one member.
 fn shape_of(info: u32) -> Result<(usize, usize)> {
-    let members = members_of(info);
-    Ok(match kind_of(info) {
-        kind::INT | kind::VAR | kind::DECL_TAG => (1, 1),
-        kind::ARRAY => (3, 3),
-        kind::STRUCT | kind::UNION | kind::DATASEC | kind::ENUM64 => (3 * members, 3),
-        kind::ENUM | kind::FUNC_PROTO => (2 * members, 2),
-        kind::PTR
-        | kind::FWD
-        | kind::TYPEDEF
-        | kind::VOLATILE
-        | kind::CONST
-        | kind::RESTRICT
-        | kind::FUNC
-        | kind::FLOAT
-        | kind::TYPE_TAG => (0, 1),
-        other => bail!("types of kind {other} are not known"),
-    })
+    let Some((once, each)) = SHAPES[kind_of(info) as usize] else {
+        bail!("types of kind {} are not known", kind_of(info));
+    };
+    let (once, each) = (usize::from(once), usize::from(each));
+    Ok((once + each * members_of(info), once + each))
+}
+
+/// The number of bytes of a type.
+fn len_of(info: u32) -> Result<usize> {
+    Ok(12 + 4 * shape_of(info)?.0)
 }
 
 /// The two parts of type information.
@@ -199,7 +174,7 @@ impl<'a> Types<'a> {
         let section = |at: u32, len: u32| -> Result<&'a [u8]> {
             let start = header_len as usize + at as usize;
             let section = bytes.get(start..start + len as usize);
-            section.context("type information ends early")
+            section.context(CUT_SHORT)
         };
         Ok(Types {
             types: section(types_at, types_len)?,
@@ -209,13 +184,12 @@ impl<'a> Types<'a> {
 
     /// Calls `each` with the place, the name and the kind of every type, in the order of their ids.
     fn walk(&self, mut each: impl FnMut(usize, u32, u32) -> Result<()>) -> Result<()> {
-        let mut at = 0;
-        while at < self.types.len() {
-            let [name, info, _] = words(self.types, at)?;
-            each(at, name, info)?;
-            at += 12 + 4 * shape_of(info)?.0;
+        let mut rest = self.types;
+        while !rest.is_empty() {
+            let [name, info] = words(rest, 0)?;
+            each(self.types.len() - rest.len(), name, info)?;
+            rest = rest.get(len_of(info)?..).context(CUT_SHORT)?;
         }
-        ensure!(at == self.types.len(), "type information ends early");
         Ok(())
     }
 
@@ -226,37 +200,71 @@ impl<'a> Types<'a> {
     }
 }
 
+/// Where types are, by their ids from 1 on. Few of very many are ever looked for, and memory costs most when it is
+/// new, so this keeps only the place of one in sixteen.
+#[derive(Default)]
+struct Places {
+    kept: Vec<u32>,
+    count: u32,
+}
+
+impl Places {
+    const APART: u32 = 16;
+
+    /// Adds the place of the next type, and returns its id.
+    fn add(&mut self, at: usize) -> u32 {
+        if self.count.is_multiple_of(Self::APART) {
+            self.kept.push(at as u32);
+        }
+        self.count += 1;
+        self.count
+    }
+
+    /// The place of a type in `types`, all of which were added.
+    fn find(&self, id: u32, types: &Types<'_>) -> Result<usize> {
+        let index = id.saturating_sub(1);
+        let kept = self.kept.get((index / Self::APART) as usize);
+        let kept = kept.filter(|_| id <= self.count);
+        let mut at = *kept.context("no such type")? as usize;
+        for _ in 0..index % Self::APART {
+            let [info] = words(types.types, at + 4)?;
+            at += len_of(info)?;
+        }
+        Ok(at)
+    }
+}
+
 /// Some of the types, under ids of their own.
 struct Copy<'a> {
     from: &'a Types<'a>,
-    /// By the id there: its place. The first is `void`, which has none.
-    places: &'a [u32],
-    /// By the id there: the id here, 0 if it is not wanted so far.
-    ids: Vec<u32>,
+    places: &'a Places,
+    /// By the id there: the id here, of those that are wanted so far.
+    ids: BTreeMap<u32, u32>,
     /// By the id here, less one: the id there.
     wanted: Vec<u32>,
     strings: Vec<u8>,
 }
 
 impl<'a> Copy<'a> {
-    fn of(from: &'a Types<'a>, places: &'a [u32]) -> Copy<'a> {
+    fn of(from: &'a Types<'a>, places: &'a Places) -> Copy<'a> {
         Copy {
             from,
             places,
-            ids: vec![0; places.len()],
+            ids: BTreeMap::new(),
             wanted: Vec::new(),
             strings: vec![0],
         }
     }
 
-    /// The id here of a type that is wanted.
-    fn id_of(&mut self, id: u32) -> Result<u32> {
-        let known = self.ids.get_mut(id as usize).context("no such type")?;
-        if id != 0 && *known == 0 {
-            self.wanted.push(id);
-            *known = self.wanted.len() as u32;
+    /// The id here of a type that is wanted; `void` is 0 everywhere.
+    fn id_of(&mut self, id: u32) -> u32 {
+        if id == 0 {
+            return 0;
         }
-        Ok(*known)
+        *self.ids.entry(id).or_insert_with(|| {
+            self.wanted.push(id);
+            self.wanted.len() as u32
+        })
     }
 
     fn name(&mut self, offset: u32) -> Result<u32> {
@@ -274,7 +282,7 @@ impl<'a> Copy<'a> {
         let mut types = Vec::new();
         let mut next = 0;
         while let Some(&id) = self.wanted.get(next) {
-            self.copy(self.places[id as usize] as usize, &mut types)?;
+            self.copy(self.places.find(id, self.from)?, &mut types)?;
             next += 1;
         }
         let mut bytes = Vec::with_capacity(HEADER_LEN + types.len() + self.strings.len());
@@ -300,7 +308,7 @@ impl<'a> Copy<'a> {
             | kind::CONST
             | kind::RESTRICT
             | kind::TYPE_TAG
-            | kind::FUNC => self.id_of(size)?,
+            | kind::FUNC => self.id_of(size),
             _ => size,
         };
         for word in [self.name(name)?, info, size_or_type] {
@@ -313,7 +321,7 @@ impl<'a> Copy<'a> {
                 (kind::STRUCT | kind::UNION | kind::ENUM | kind::ENUM64 | kind::FUNC_PROTO, 0) => {
                     self.name(value)?
                 }
-                (kind::STRUCT | kind::UNION, 1) | (kind::ARRAY, 0 | 1) => self.id_of(value)?,
+                (kind::STRUCT | kind::UNION, 1) | (kind::ARRAY, 0 | 1) => self.id_of(value),
                 (kind::FUNC_PROTO, _) => 0,
                 _ => value,
             };

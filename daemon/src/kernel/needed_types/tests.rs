@@ -149,6 +149,90 @@ fn variants_of_a_type_are_asked_for_by_its_plain_name() {
 }
 
 #[test]
+fn short_names_are_found_too() {
+    let mut made = Made::default();
+    for name in [
+        "s8",
+        "u",
+        "u8___old",
+        "abc___old",
+        "task___old",
+        "u8x",
+        "u64",
+    ] {
+        made.add_struct(name, &[]);
+    }
+    // The last name is so near to the end of all names that no eight bytes follow.
+    for (asked, found) in [
+        ("u", vec!["u"]),
+        ("u8", vec!["u8___old"]),
+        ("abc", vec!["abc___old"]),
+        ("task", vec!["task___old"]),
+        ("u64", vec!["u64"]),
+    ] {
+        let bytes = needed(&made.bytes(), &scheduler(&[asked]), &[]).unwrap();
+        assert_eq!(names(&bytes), found, "{asked}");
+    }
+}
+
+#[test]
+fn types_of_any_length_are_found_wherever_they_are() {
+    let mut made = Made::default();
+    let made_names: Vec<String> = (0..100).map(|i| format!("type{i}")).collect();
+    for (i, name) in made_names.iter().enumerate() {
+        match i % 4 {
+            0 => made.add(name, kind::INT, 0, 8, &[64]),
+            1 => made.add(name, kind::FLOAT, 0, 8, &[]),
+            // Its member is the type before.
+            2 => made.add_struct(name, &[("member", i as u32)]),
+            _ => made.add(name, kind::TYPEDEF, 0, i as u32 - 1, &[]),
+        };
+    }
+    let kernel = made.bytes();
+    for (i, name) in made_names.iter().enumerate() {
+        let bytes = needed(&kernel, &scheduler(&[name]), &[]).unwrap();
+        let expected = match i % 4 {
+            0 | 1 => &[i][..],
+            2 => &[i, i - 1],
+            _ => &[i, i - 2],
+        };
+        let expected: Vec<&str> = expected.iter().map(|&i| &made_names[i][..]).collect();
+        assert_eq!(names(&bytes), expected);
+    }
+}
+
+#[test]
+fn every_kind_of_type_is_gone_over() {
+    let mut made = Made::default();
+    for (kind, members, words) in [
+        (kind::INT, 0, 1),
+        (kind::PTR, 0, 0),
+        (kind::ARRAY, 0, 3),
+        (kind::STRUCT, 2, 6),
+        (kind::UNION, 2, 6),
+        (kind::ENUM, 2, 4),
+        (kind::FWD, 0, 0),
+        (kind::TYPEDEF, 0, 0),
+        (kind::VOLATILE, 0, 0),
+        (kind::CONST, 0, 0),
+        (kind::RESTRICT, 0, 0),
+        (kind::FUNC, 1, 0),
+        (kind::FUNC_PROTO, 2, 4),
+        (kind::VAR, 0, 1),
+        (kind::DATASEC, 2, 6),
+        (kind::FLOAT, 0, 0),
+        (kind::DECL_TAG, 0, 1),
+        (kind::TYPE_TAG, 0, 0),
+        (kind::ENUM64, 2, 6),
+    ] {
+        made.add("", kind, members, 0, &vec![0; words]);
+    }
+    made.add_struct("last", &[]);
+    let bytes = needed(&made.bytes(), &scheduler(&["last"]), &[]).unwrap();
+    assert_eq!(names(&bytes), ["last"]);
+}
+
+#[test]
 fn nothing_is_found_of_what_the_kernel_lacks() {
     let bytes = needed(&kernel(), &scheduler(&["absent"]), &[]).unwrap();
     assert_eq!(names(&bytes), Vec::<String>::new());
@@ -166,9 +250,12 @@ fn what_is_cut_short_or_unknown_is_refused() {
     let mut made = Made::default();
     made.add("new", 20, 0, 0, &[]);
     assert!(needed(&made.bytes(), &scheduler, &[]).is_err());
-    let mut made = Made::default();
-    made.add_struct("task", &[("lost", 9)]);
-    assert!(needed(&made.bytes(), &scheduler, &[]).is_err());
+    for lost in [2, 9, 17, u32::MAX] {
+        let mut made = Made::default();
+        made.add_struct("task", &[("lost", lost)]);
+        let error = needed(&made.bytes(), &scheduler, &[]).unwrap_err();
+        assert_eq!(error.to_string(), "no such type", "{lost}");
+    }
     let mut made = Made::default();
     made.add("unrelated", kind::STRUCT, 3, 8, &[]);
     assert!(needed(&made.bytes(), &scheduler, &[]).is_err());
