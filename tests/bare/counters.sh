@@ -8,6 +8,7 @@ set -eu
 . ./lib/daemon.sh
 . ./lib/cpus.sh
 
+wait_for_rest
 start_daemon --mode bpf
 sleep 3
 stop_daemon

@@ -11,11 +11,9 @@ set -eu
 [ "$(cat /sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list)" = 0-1 ] || fail "not two caches"
 
 probe() { "$@" pandemonium-workload probe --interval-us 1000 --seconds 2; }
-# The kernel's tests of its own ciphers compute on two CPUs for seconds after the start.
-is_at_rest() { ! grep -qs '^cryptomgr_test$' /proc/[0-9]*/comm; }
 hog_on() { /usr/bin/taskset -c "$1" pandemonium-workload hog --threads 1 --seconds 3 >/dev/null & }
 
-wait_for 100 is_at_rest || fail "the kernel does not come to rest"
+wait_for_rest
 for option in '' --no-idle-selector; do
   echo "selector: ${option:-on}"
   # shellcheck disable=SC2086 # no option is no word

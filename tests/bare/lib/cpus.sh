@@ -1,4 +1,4 @@
-# Shared by the bare tests: which CPUs work is on, and what the daemon counted.
+# Shared by the bare tests: which CPUs work is on, whether the kernel itself works, and what the daemon counted.
 
 # mark: from here on, busy counts.
 mark() { grep '^cpu[0-9]' /proc/stat >/tmp/mark; }
@@ -24,3 +24,7 @@ busy_cpus() {
 
 # total NAME: a counter over the whole run of the daemon, which has ended.
 total() { sed -n "s/^totals:.* $1=\([0-9]*\).*/\1/p" /tmp/daemon.log; }
+
+# The kernel's tests of its own ciphers compute on two CPUs for seconds after the start.
+is_at_rest() { ! grep -qs '^cryptomgr_test$' /proc/[0-9]*/comm; }
+wait_for_rest() { wait_for 100 is_at_rest || fail "the kernel does not come to rest"; }
