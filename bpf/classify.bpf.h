@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * From behaviour to tier. A wake-up updates the rates and the score, a sleep updates the runtime,
+ * From behaviour to tier. A wake-up notes when it was; the sleep after it updates rates, runtime and score,
  * and running on without sleeping demotes until the next sleep.
  */
 #ifndef __PANDEMONIUM_CLASSIFY_BPF_H
@@ -15,6 +15,7 @@ static __always_inline void classify_init(struct task_ctx *t)
 	t->tier = TIER_INTERACTIVE;
 	t->wakeup_freq = INITIAL_WAKEUP_FREQ << RATE_FRACTION_BITS;
 	t->avg_runtime_ns = INITIAL_RUNTIME_NS;
+	t->share = SHARE_ONE;
 }
 
 /* Workers complete other tasks' I/O: whatever their own average says, somebody waits for them. */
@@ -58,33 +59,46 @@ static __always_inline void rescore(const struct task_struct *p, struct task_ctx
 							   interactive_threshold())));
 }
 
-static __always_inline void classify_wake(struct task_struct *p, struct task_ctx *t, u64 now)
+/*
+ * A wake-up only notes what it tells of the task, which counts when the task sleeps again: who waits for it is not to
+ * wait for that as well.
+ */
+static __always_inline void note_interval(struct task_ctx *t, u64 now)
+{
+	t->interval_ns = t->last_wake_ns ? time_delta(now, t->last_wake_ns) : 0;
+	t->sleep_ns = time_delta(now, t->slept_ns);
+	t->last_wake_ns = now;
+	t->wakes++;
+}
+
+/* What a compositor has earned while it slept. */
+static __always_inline void refill_boost(struct task_ctx *t, u64 now)
+{
+	if (!t->is_compositor)
+		return;
+	t->boost_ns = boost_refill(t->boost_ns, time_delta(now, t->boosted_ns));
+	t->boosted_ns = now;
+	if (!is_boosted(t))
+		return;
+	t->tier = TIER_LAT_CRITICAL;
+	count(CNT_BOOSTS);
+}
+
+/* How often it woke and switched, over the time between its last two wake-ups. */
+static __always_inline void learn_rates(const struct task_struct *p, struct task_ctx *t)
 {
 	u64 csw = context_switches(p);
-	u64 interval;
 	u32 freq, rate;
 
-	t->wakes++;
-	if (is_time_to_look(t))
-		look_at(p, t);
-	if (t->last_wake_ns) {
-		interval = time_delta(now, t->last_wake_ns);
-		if (t->is_compositor) {
-			t->boost_ns = boost_refill(t->boost_ns, time_delta(now, t->boosted_ns));
-			t->boosted_ns = now;
-			if (is_boosted(t))
-				count(CNT_BOOSTS);
-		}
-		freq = rate_per_window(1, interval, WAKEUP_FREQ_MAX);
-		rate = rate_per_window(csw - t->last_csw, interval, CSW_RATE_MAX);
+	if (t->interval_ns) {
+		freq = rate_per_window(1, t->interval_ns, WAKEUP_FREQ_MAX);
+		rate = rate_per_window(csw - t->last_csw, t->interval_ns, CSW_RATE_MAX);
 		t->wakeup_freq = ewma(t->wakeup_freq, freq << RATE_FRACTION_BITS, t->age);
 		t->csw_rate = ewma(t->csw_rate, rate << RATE_FRACTION_BITS, t->age);
-		if (t->age < AGE_MAX)
-			t->age++;
 	}
-	t->last_wake_ns = now;
+	if (t->wakes && t->age < AGE_MAX)
+		t->age++;
 	t->last_csw = csw;
-	rescore(p, t);
 }
 
 /*
@@ -97,11 +111,17 @@ static __always_inline void leave_out_wait(struct task_ctx *t, u64 now)
 		t->last_wake_ns += time_delta(now, t->queued_ns);
 }
 
-/* The sleep undoes a demotion, so that the next wake-up asks for a CPU as what the task really is. */
+/*
+ * Its rates and its runtime are what it is from now on. The sleep also undoes a demotion, so that the next wake-up asks
+ * for a CPU as what the task really is.
+ */
 static __always_inline void classify_sleep(const struct task_struct *p, struct task_ctx *t)
 {
 	u64 run = t->awake_run_ns;
 
+	if (t->slept_ns)
+		count_sleep(t->sleep_ns);
+	learn_rates(p, t);
 	t->runtime_dev_ns = ewma(t->runtime_dev_ns, abs_diff(run, t->avg_runtime_ns), t->age);
 	t->avg_runtime_ns = ewma(t->avg_runtime_ns, run, t->age);
 	t->awake_run_ns = 0;
@@ -115,10 +135,15 @@ static __always_inline void classify_sleep(const struct task_struct *p, struct t
  * quiescent() would say this of tasks that are queued as well, but none of those sleeps, and to call it
  * costs as much as all that it has to do.
  */
-static __always_inline void begin_sleep(const struct task_struct *p, struct task_ctx *t, u64 now)
+VERIFIED_ONCE int begin_sleep(const struct task_struct *p __arg_trusted, struct task_ctx *t,
+			      u64 now)
 {
+	if (!t)
+		return 0;
 	classify_sleep(p, t);
 	t->slept_ns = now;
+	observe_sleep(p, t);
+	return 0;
 }
 
 /*

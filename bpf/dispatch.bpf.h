@@ -27,11 +27,14 @@ VERIFIED_ONCE bool steal_restricted(s32 cpu, u64 now)
 		return false;
 	bpf_for(i, 1, topology.nr_cpu_ids) {
 		u32 other = (u32)cpu + i;
+		u32 interactive, batch;
 
 		if (other >= topology.nr_cpu_ids)
 			other -= topology.nr_cpu_ids;
-		if (queue_steal(cpu_queue(other, QUEUE_INTERACTIVE), now) ||
-		    queue_steal(cpu_queue(other, QUEUE_BATCH), now))
+		interactive = cpu_queue(other, QUEUE_INTERACTIVE);
+		batch = cpu_queue(other, QUEUE_BATCH);
+		if ((can_steal(interactive) && queue_take(interactive, now)) ||
+		    (can_steal(batch) && queue_take(batch, now)))
 			return true;
 	}
 	return false;
@@ -42,6 +45,9 @@ VERIFIED_ONCE bool steal_from_nodes(s32 cpu, u64 now)
 	u32 home = cpu_node[cpu & (MAX_CPUS - 1)];
 	u32 i;
 
+	/* Asked here, so that most machines' verifiers need not look at the rest. */
+	if (topology.nr_nodes <= 1)
+		return false;
 	bpf_for(i, 1, topology.nr_nodes) {
 		u32 node = home + i;
 
@@ -57,85 +63,72 @@ VERIFIED_ONCE bool steal_from_nodes(s32 cpu, u64 now)
 /* Step 7. Nothing at home: other nodes, then tasks bound to other CPUs that may run here too. */
 static __always_inline bool steal(s32 cpu, u64 now)
 {
-	if (!(topology.nr_nodes > 1 && steal_from_nodes(cpu, now)) && !steal_restricted(cpu, now))
+	if (!steal_from_nodes(cpu, now) && !steal_restricted(cpu, now))
 		return false;
 	count(CNT_STEALS);
 	return true;
 }
 
-/* It goes on in its queue's turn, and pays for what it had of it so far. */
-VERIFIED_ONCE int go_on(s32 cpu, struct task_struct *prev __arg_trusted, u64 now)
+/* Whether what ran here until now still could; otherwise it sleeps, or nothing ran. */
+static __always_inline bool could_go_on(const struct task_struct *prev)
+{
+	return prev && prev->scx.flags & SCX_TASK_QUEUED;
+}
+
+/* It goes on in its queue's turn. */
+static __always_inline void go_on(s32 cpu, struct task_struct *prev, struct task_ctx *t,
+				  u64 slice_ns, u64 now)
 {
 	struct cpu_ctx *c = cpu_ctx_of(cpu);
-	struct task_ctx *t = task_ctx_of(prev);
 
-	if (!t)
-		return 0;
 	queue_state_of(t->queue)->served_ns = now;
-	charge_run(prev, t, c, now);
 	c->boosted = is_boosted(t);
 	c->tier = tier_on_cpu(t);
-	scx_bpf_task_set_slice(prev, begin_slice(t, task_slice(prev, t, cpu, now), now));
+	scx_bpf_task_set_slice(prev, begin_slice(t, slice_ns, now));
 	count(CNT_KEEPS);
-	return 0;
 }
 
 /* Step 8. Nobody else wants the CPU: what ran goes on with a fresh slice. */
-static __always_inline void keep_running(s32 cpu, struct task_struct *prev)
+static __always_inline void keep_running(s32 cpu, struct task_struct *prev, struct task_ctx *t,
+					 u64 now)
 {
-	struct task_ctx *t;
-	s32 better;
+	t->may_move = has_better(cpu) && !is_restricted(prev);
+	/* Left without a slice, it comes to enqueue(), which finds the better CPU. */
+	if (!t->may_move)
+		go_on(cpu, prev, t,
+		      queue_kind_of(t) == QUEUE_BATCH ? knobs.batch_slice_ns : t->slice_ns, now);
+}
 
-	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED)) {
-		/* Claimed for work that then went elsewhere, the CPU idles on without having left it. */
-		if (!bpf_get_current_task_btf()->pid)
-			mark_idle(cpu);
-		return;
-	}
-	t = task_ctx_of(prev);
-	if (!t)
-		return;
-	better = is_restricted(prev) ? -1 : claim_better(cpu);
-	if (better >= 0) {
-		/* Left without a slice, it comes to enqueue(), which sends it there. */
-		t->better_cpu = better + 1;
-		return;
-	}
-	go_on(cpu, prev, scx_bpf_now());
+/* Claimed for work that then went elsewhere, a CPU idles on without having left it. */
+VERIFIED_ONCE int idle_on(s32 cpu)
+{
+	if (!bpf_get_current_task_btf()->pid)
+		mark_idle(cpu);
+	return 0;
 }
 
 /*
  * Whether what ran until now as batch work has still had less than those behind it. Then batch work
  * is being served and the task goes on; what interrupted it was the tick, which knows no weights.
  */
-static __always_inline bool prev_is_due(s32 cpu, struct task_struct *prev, u64 now)
+static __always_inline bool is_due(s32 cpu, const struct task_ctx *t)
 {
-	struct task_ctx *t;
-	u64 vtime;
-	u32 other;
+	u32 other =
+		t->queue < NODE_QUEUES ? node_queue(cpu, QUEUE_BATCH) : cpu_queue(cpu, QUEUE_BATCH);
 
-	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED))
-		return false;
-	t = task_ctx_of(prev);
-	if (!t || queue_kind_of(t) != QUEUE_BATCH || !(t->queue & QUEUE_BATCH) ||
-	    !nr_queued(t->queue))
-		return false;
-	other = t->queue < NODE_QUEUES ? node_queue(cpu, QUEUE_BATCH) : cpu_queue(cpu, QUEUE_BATCH);
-	if (nr_queued(other))
-		return false;
-	vtime = t->vtime + service_vtime(prev, t, time_delta(now, t->started_ns));
-	return vtime_diff(vtime, head_vtime(t->queue, vtime)) < 0;
+	return queue_kind_of(t) == QUEUE_BATCH && nr_queued(t->queue) && !nr_queued(other) &&
+	       vtime_diff(t->vtime, head_vtime(t->queue, t->vtime)) < 0;
 }
 
-/* A slice is for sharing with others that are as urgent; without such, batch work is no reason to stop. */
-static __always_inline bool prev_outranks_batch(struct task_struct *prev)
+/*
+ * Whether what ran goes on before batch work that waits. A slice is for sharing with others that are as urgent; without
+ * such, batch work is no reason to stop.
+ */
+static __always_inline bool goes_on(s32 cpu, const struct task_ctx *t)
 {
-	struct task_ctx *t;
-
-	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED))
+	if (!t)
 		return false;
-	t = task_ctx_of(prev);
-	return t && t->tier != TIER_BATCH && !(t->queue & QUEUE_BATCH);
+	return t->queue & QUEUE_BATCH ? is_due(cpu, t) : t->tier != TIER_BATCH;
 }
 
 /* Tasks in the four queues that steps 0 to 6 are about. */
@@ -148,27 +141,18 @@ static __always_inline u64 nr_waiting(s32 cpu)
 }
 
 /* Steps 0 to 6, and whether one of them found something to run. */
-static __always_inline bool take_work(s32 cpu, struct task_struct *prev)
+static __always_inline bool take_work(s32 cpu, struct task_struct *prev, struct task_ctx *t,
+				      u64 now)
 {
-	u64 now = scx_bpf_now();
-	bool goes_on = prev_outranks_batch(prev) || prev_is_due(cpu, prev, now);
-
 	if (rescue_overflow(cpu, now) || take_own(cpu, now) || force_batch(cpu, now) ||
 	    rescue_starved(cpu, now) || take_node_interactive(cpu, now))
 		return true;
-	if (goes_on) {
-		go_on(cpu, prev, now);
+	if (goes_on(cpu, t)) {
+		/* As long as before; running() decides anew when it has lost the CPU. */
+		go_on(cpu, prev, t, t->slice_ns, now);
 		return true;
 	}
 	return rescue_sojourn(cpu, now) || take_batch(cpu, now);
-}
-
-/* What is left of the steps when the four queues are empty and there is anything elsewhere. */
-static __always_inline bool look_elsewhere(s32 cpu)
-{
-	u64 now = scx_bpf_now();
-
-	return help_neighbour(cpu, now) || steal(cpu, now);
 }
 
 /*
@@ -178,14 +162,30 @@ static __always_inline bool look_elsewhere(s32 cpu)
 static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 {
 	u64 nr = nr_waiting(cpu);
+	bool is_any_elsewhere = topology.nr_nodes > 1 || nr_stealable > 0;
+	struct task_ctx *t = NULL;
+	u64 now;
 
-	if (nr == 1 && nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE)) && take_own(cpu, scx_bpf_now()))
+	if (!nr && !is_any_elsewhere && !could_go_on(prev)) {
+		idle_on(cpu);
 		return;
-	if (nr && take_work(cpu, prev))
+	}
+	now = scx_bpf_now();
+	if (nr == 1 && take_own(cpu, now))
 		return;
-	if ((topology.nr_nodes > 1 || nr_stealable > 0) && look_elsewhere(cpu))
+	if (could_go_on(prev))
+		t = task_ctx_of(prev);
+	if (t)
+		charge_run(prev, t, cpu, now);
+	if (nr && take_work(cpu, prev, t, now))
 		return;
-	keep_running(cpu, prev);
+	/* What is left of the steps when the four queues are empty. */
+	if (is_any_elsewhere && (help_neighbour(cpu, now) || steal(cpu, now)))
+		return;
+	if (t)
+		keep_running(cpu, prev, t, now);
+	else
+		idle_on(cpu);
 }
 
 #endif /* __PANDEMONIUM_DISPATCH_BPF_H */

@@ -61,12 +61,13 @@ FORMULA u64 clamp_u64(u64 v, u64 lo, u64 hi)
 	return v < lo ? lo : v > hi ? hi : v;
 }
 
-/* Moving average: halves while the task is young, eighths once it has settled. Rounds to nearest. */
+/* Moving average: halves while the task is young, eighths once it has settled. */
 FORMULA u64 ewma(u64 old, u64 sample, u32 age)
 {
-	if (age < AGE_SETTLED)
-		return (old >> 1) + (sample >> 1) + (old & sample & 1);
-	return old - (old >> 3) + (sample >> 3);
+	/* 1, or 3 from AGE_SETTLED to AGE_MAX, without a branch for the verifier to follow. */
+	u32 shift = 1 + ((age | age >> 1) >> 2 & 2);
+
+	return old - (old >> shift) + (sample >> shift);
 }
 
 FORMULA u64 abs_diff(u64 a, u64 b)
@@ -327,32 +328,31 @@ FORMULA u64 slice_of_batch(u64 batch_slice_ns, u32 weight, u64 queued, u32 nr_cp
 			 batch_slice_ns < BATCH_SLICE_MIN_NS ? BATCH_SLICE_MIN_NS : batch_slice_ns);
 }
 
+/*
+ * The position of a single bit, without a branch for the verifier to follow: every six bits of a de Bruijn sequence are
+ * different ones (Leiserson, Prokop and Randall 1998).
+ */
+static const u8 bit_positions[64] = {
+	0,  1,	48, 2,	57, 49, 28, 3,	61, 58, 50, 42, 38, 29, 17, 4,	62, 55, 59, 36, 53, 51,
+	43, 22, 45, 39, 33, 30, 24, 18, 12, 5,	63, 47, 56, 27, 60, 41, 37, 16, 54, 35, 52, 21,
+	44, 32, 23, 11, 46, 26, 40, 15, 34, 20, 31, 10, 25, 14, 19, 9,	13, 8,	7,  6,
+};
+
+FORMULA u32 bit_position(u64 bit)
+{
+	return bit_positions[bit * 0x03f79d71b4cb0a89ULL >> 58];
+}
+
 /* Position of the highest set bit; @v must not be zero. */
 FORMULA u32 top_bit(u64 v)
 {
-	u32 r = 0;
-
-	if (v >> 32) {
-		v >>= 32;
-		r += 32;
-	}
-	if (v >> 16) {
-		v >>= 16;
-		r += 16;
-	}
-	if (v >> 8) {
-		v >>= 8;
-		r += 8;
-	}
-	if (v >> 4) {
-		v >>= 4;
-		r += 4;
-	}
-	if (v >> 2) {
-		v >>= 2;
-		r += 2;
-	}
-	return r + (v >> 1);
+	v |= v >> 1;
+	v |= v >> 2;
+	v |= v >> 4;
+	v |= v >> 8;
+	v |= v >> 16;
+	v |= v >> 32;
+	return bit_position(v - (v >> 1));
 }
 
 FORMULA u32 hist_bucket(u64 ns)

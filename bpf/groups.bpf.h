@@ -125,9 +125,10 @@ static __always_inline void leave_group(struct task_ctx *t)
 		return;
 	leave_groups(t->group, t->group_load);
 	t->group = 0;
+	t->share = SHARE_ONE;
 }
 
-/* For CPU-bound work, wherever it is found running on; cheap to repeat. */
+/* For CPU-bound work that a tick finds running on; cheap to repeat. */
 static __always_inline void join_group(struct task_struct *p, struct task_ctx *t)
 {
 	u32 load = task_load(p);
@@ -180,9 +181,12 @@ VERIFIED_ONCE u64 share_in_groups(struct task_struct *p __arg_trusted, u32 group
 	return share;
 }
 
-static __always_inline u64 task_share(struct task_struct *p, const struct task_ctx *t)
+/* The share of CPU-bound work follows its groups from tick to tick. */
+static __always_inline void update_share(struct task_struct *p, struct task_ctx *t)
 {
-	return t->group ? share_in_groups(p, t->group) : SHARE_ONE;
+	join_group(p, t);
+	if (t->group)
+		t->share = share_in_groups(p, t->group);
 }
 
 #endif /* __PANDEMONIUM_GROUPS_BPF_H */

@@ -21,22 +21,28 @@ struct {
 	__type(value, struct prediction);
 } predictions SEC(".maps");
 
-/* Often in a task's youth, when it becomes what it is, and once in a while later. */
-static __always_inline bool is_time_to_look(const struct task_ctx *t)
+/*
+ * For a task that goes to sleep: often in its youth, when it becomes what it is, and once in a while later. A program
+ * that has not slept since it was launched is looked at whenever it loses its CPU.
+ */
+static __always_inline bool is_time_to_look(const struct task_ctx *t, bool sleeps)
 {
+	if (!sleeps)
+		return !t->wakes && t->awake_run_ns < CHARGE_MAX_NS;
 	return !(t->wakes & (t->wakes - 1)) || !(t->wakes & 63) ||
 	       t->seen_settings != settings.generation;
 }
 
-static __always_inline bool matches_any(const struct name *name)
+/* Whether the two words of a name are that of a compositor. */
+VERIFIED_ONCE bool matches_any(u64 first, u64 second)
 {
 	u32 i;
 
 	bpf_for(i, 0, settings.nr_patterns) {
 		const volatile struct pattern *pattern = &settings.patterns[i & (MAX_PATTERNS - 1)];
 
-		if (!((name->words[0] ^ pattern->text[0]) & pattern->mask[0]) &&
-		    !((name->words[1] ^ pattern->text[1]) & pattern->mask[1]))
+		if (!((first ^ pattern->text[0]) & pattern->mask[0]) &&
+		    !((second ^ pattern->text[1]) & pattern->mask[1]))
 			return true;
 	}
 	return false;
@@ -64,7 +70,7 @@ static __always_inline bool has_trusted_executable(struct task_struct *p)
 		return false;
 	bpf_probe_read_kernel_str(&name, sizeof(name),
 				  BPF_CORE_READ(file, f_path.dentry, d_name.name));
-	return matches_any(&name);
+	return matches_any(name.words[0], name.words[1]);
 }
 
 static __always_inline void start_from(struct task_ctx *t, const struct prediction *known)
@@ -94,7 +100,8 @@ static __always_inline void obey_pin(struct task_struct *p, struct task_ctx *t,
 	if (t->pinned)
 		t->is_compositor = t->pinned == TIER_LAT_CRITICAL + 1;
 	else
-		t->is_compositor = matches_any(name) && has_trusted_executable(p);
+		t->is_compositor =
+			matches_any(name->words[0], name->words[1]) && has_trusted_executable(p);
 }
 
 /*

@@ -12,17 +12,24 @@
 #ifndef __PANDEMONIUM_IDLE_BPF_H
 #define __PANDEMONIUM_IDLE_BPF_H
 
-/* A claim may lose against another waker's; then the next best is tried, so many times in all. */
+/* The kernel's mask may name CPUs that ours has just given to others; so many are looked at. */
 #define CLAIM_TRIES 4
 
 /* Not callable in some kernel builds; then work that came too late for an idle CPU waits its turn. */
 void scx_bpf_kick_cpu___optional(s32 cpu, u64 flags) __ksym __weak;
 s32 scx_bpf_pick_idle_cpu___optional(const cpumask_t *cpus_allowed, u64 flags) __ksym __weak;
 
-/* Which CPUs a search may return, as a set of idle masks' bits. */
-enum reach {
-	REACH_DOMAIN,
-	REACH_ALL,
+/*
+ * How a search goes about it. Closeness is about the second-level cache around the CPU that the task ran on last: it
+ * comes first among equals, or with SEARCH_STRONG before anything that is farther away.
+ */
+enum search {
+	/* Only the primary domain, if there is one. */
+	SEARCH_DOMAIN = 1,
+	SEARCH_CLOSE = 2,
+	SEARCH_STRONG = 4,
+	/* Whole cores only. */
+	SEARCH_CORES = 8,
 };
 
 static __always_inline const volatile struct idle_cpu *idle_cpu_of(s32 cpu)
@@ -62,7 +69,7 @@ static __always_inline void mark_idle(s32 cpu)
 }
 
 /* Whether the CPU was idle, and now belongs to the caller. */
-static __always_inline bool claim_idle(s32 cpu)
+VERIFIED_ONCE bool claim_idle(s32 cpu)
 {
 	u64 *word = idle_word_of(cpu);
 	u64 bit = idle_bit_of(cpu);
@@ -98,140 +105,126 @@ static __always_inline void note_idle(s32 cpu, bool idle)
 		scx_bpf_kick_cpu___optional(cpu, SCX_KICK_IDLE);
 }
 
-static __always_inline u64 reach_word(u32 llc, u32 word, enum reach reach)
+static __always_inline u64 reach_word(u32 llc, u32 word, u32 how)
 {
-	if (reach == REACH_ALL || !settings.has_domain)
+	if (!(how & SEARCH_DOMAIN) || !settings.has_domain)
 		return ~0ULL;
 	return settings.domain[llc & (MAX_LLCS - 1)][word & (LLC_WORDS - 1)];
 }
 
-static __always_inline bool is_in_domain(s32 cpu)
+VERIFIED_ONCE bool is_chosen(s32 cpu)
 {
 	const volatile struct idle_cpu *place = idle_cpu_of(cpu);
 
 	return !has_idle_bit(cpu) ||
-	       (reach_word(place->llc, place->bit >> 6, REACH_DOMAIN) & idle_bit_of(cpu));
+	       (reach_word(place->llc, place->bit >> 6, SEARCH_DOMAIN) & idle_bit_of(cpu));
 }
 
-VERIFIED_ONCE s32 claim_one(u32 llc, u32 word, u64 candidates)
+static __always_inline bool is_in_domain(s32 cpu)
 {
-	u64 *mask = &idle_mask_of(llc)->words[word & (LLC_WORDS - 1)];
-	u32 i;
-
-	for (i = 0; i < CLAIM_TRIES && candidates; i++) {
-		u64 bit = candidates & -candidates;
-
-		if (__sync_fetch_and_and(mask, ~bit) & bit)
-			return idle_llcs[llc & (MAX_LLCS - 1)]
-				.cpus[(word * 64 + top_bit(bit)) & (LLC_CPUS - 1)];
-		candidates &= ~bit;
-	}
-	return -1;
+	return !settings.has_domain || is_chosen(cpu);
 }
-
-/* Takes the lowest of @candidates that is still idle. Negative if none is. */
-static __always_inline s32 claim_first(u32 llc, u32 word, u64 candidates)
-{
-	return candidates ? claim_one(llc, word, candidates) : -1;
-}
-
-/* One cache: whole cores before single siblings. */
-VERIFIED_ONCE s32 claim_in_llc(u32 llc, u32 reach)
-{
-	struct idle_mask *mask = idle_mask_of(llc);
-	u64 idle[LLC_WORDS], cores;
-	s32 cpu;
-	u32 w;
-
-	for (w = 0; w < LLC_WORDS; w++) {
-		u64 all = mask->words[w];
-		const volatile struct idle_llc *l = &idle_llcs[llc & (MAX_LLCS - 1)];
-
-		idle[w] = all & reach_word(llc, w, reach);
-		if (!idle[w])
-			continue;
-		cores = idle_cores(all, l->single[w], l->pair[w]) & idle[w];
-		cpu = claim_first(llc, w, cores);
-		if (cpu >= 0)
-			return cpu;
-	}
-	for (w = 0; w < LLC_WORDS; w++) {
-		cpu = claim_first(llc, w, idle[w]);
-		if (cpu >= 0)
-			return cpu;
-	}
-	return -1;
-}
-
-/* One cache: whole cores only. */
-VERIFIED_ONCE s32 claim_core(u32 llc, u32 reach)
-{
-	const volatile struct idle_llc *l = &idle_llcs[llc & (MAX_LLCS - 1)];
-	u32 w;
-
-	for (w = 0; w < LLC_WORDS; w++) {
-		u64 idle = idle_mask_of(llc)->words[w];
-		u64 cores = idle_cores(idle, l->single[w], l->pair[w]);
-		s32 cpu = claim_first(llc, w, cores & reach_word(llc, w, reach));
-
-		if (cpu >= 0)
-			return cpu;
-	}
-	return -1;
-}
-
-/* How a search treats the second-level cache around the CPU that the task ran on last. */
-enum closeness {
-	CLOSE_OFF,
-	CLOSE_WEAK,
-	CLOSE_STRONG,
-};
 
 /*
- * The cache that the task ran in last. In turn: its own CPU if the whole core is idle, a core sharing
- * the second-level cache, any core, its own CPU, a CPU sharing the second-level cache, any CPU. Strong
- * closeness exhausts the second-level cache first.
+ * The best of the @idle CPUs of a word: the task's own if the whole core is idle, cores near it, any cores, its own CPU,
+ * those near it, any. @cores are whole cores by their first bit.
  */
-static __always_inline s32 claim_near(s32 prev, enum reach reach, enum closeness close)
+static __always_inline u64 best_idle(u64 idle, u64 cores, u64 own, u64 own_core, u64 near, u32 how)
+{
+	u64 best;
+
+	own &= idle;
+	if (own && (cores & own_core))
+		return own;
+	cores &= idle;
+	best = cores & near;
+	if (!best && how & SEARCH_STRONG)
+		best = own ?: idle & near;
+	if (!best)
+		best = cores;
+	if (!best && !(how & SEARCH_CORES))
+		best = own ?: idle & near;
+	if (!best && !(how & SEARCH_CORES))
+		best = idle;
+	return best;
+}
+
+/* One word of a cache, the two of a cache having neighbouring numbers. @own is 0 if the task ran elsewhere. */
+VERIFIED_ONCE s32 claim_in_word(u32 number, u64 own, u64 near, u32 how)
+{
+	u32 llc = number / LLC_WORDS & (MAX_LLCS - 1);
+	u32 w = number & (LLC_WORDS - 1);
+	const volatile struct idle_llc *l = &idle_llcs[llc];
+	u64 *word = &idle_mask_of(llc)->words[w];
+	u64 own_core = core_bit(own, l->pair[w]);
+
+	/* A claim may lose against another waker's; then the next best is tried. */
+	while (can_loop) {
+		u64 all = *word;
+		u64 bit = best_idle(all & reach_word(llc, w, how),
+				    idle_cores(all, l->single[w], l->pair[w]), own, own_core, near,
+				    how);
+
+		bit &= -bit;
+		if (!bit)
+			break;
+		if (!(__sync_fetch_and_and(word, ~bit) & bit))
+			continue;
+		if (bit & near)
+			count(CNT_L2_PLACEMENTS);
+		return l->cpus[w * 64 + bit_position(bit)];
+	}
+	return -1;
+}
+
+/* Caches of the same node first. */
+VERIFIED_ONCE s32 claim_elsewhere(u32 home, u32 how)
+{
+	u32 node = idle_llcs[home & (MAX_LLCS - 1)].node;
+	u32 nr_words = LLC_WORDS * topology.nr_llcs;
+	u32 i;
+
+	/* Asked here, so that most machines' verifiers need not look at the rest. */
+	if (topology.nr_llcs <= 1)
+		return -1;
+	bpf_for(i, 0, 2 * nr_words) {
+		bool is_far = i >= nr_words;
+		u32 number = is_far ? i - nr_words : i;
+		u32 llc = number / LLC_WORDS & (MAX_LLCS - 1);
+		s32 cpu;
+
+		if (llc == home || (idle_llcs[llc].node != node) != is_far)
+			continue;
+		cpu = claim_in_word(number, 0, 0, how);
+		if (cpu >= 0)
+			return cpu;
+	}
+	return -1;
+}
+
+/*
+ * The cache that the task ran in last, then the others. Whole cores come before single siblings, also where a cache has
+ * so many CPUs that they fill two words.
+ */
+VERIFIED_ONCE s32 claim_within(s32 prev, u32 how)
 {
 	const volatile struct idle_cpu *place = idle_cpu_of(prev);
 	u32 llc = place->llc & (MAX_LLCS - 1);
-	u32 w = (place->bit >> 6) & (LLC_WORDS - 1);
-	const volatile struct idle_llc *l = &idle_llcs[llc];
-	struct idle_mask *mask = idle_mask_of(llc);
-	u64 bit = idle_bit_of(prev);
-	u64 all = mask->words[w];
-	u64 idle = all & reach_word(llc, w, reach);
-	u64 cores, near;
-	s32 cpu;
+	u32 number = LLC_WORDS * llc + (place->bit >> 6 & (LLC_WORDS - 1));
+	u64 own = idle_bit_of(prev);
+	u64 near = how & SEARCH_CLOSE ? place->l2_mask & ~own : 0;
+	bool has_other = idle_mask_of(llc)->words[~number & (LLC_WORDS - 1)];
+	/* Cores of either word, then what else there is in either. */
+	u32 turn = has_other && !(how & SEARCH_STRONG) ? 0 : 2;
+	u32 end = has_other ? 4 : 3;
+	s32 cpu = -1;
 
-	if (!idle)
-		return w || mask->words[1] ? claim_in_llc(llc, reach) : -1;
-	cores = idle_cores(all, l->single[w], l->pair[w]);
-	if ((idle & bit) && (cores & core_bit(bit, l->pair[w])) && claim_idle(prev))
-		return prev;
-	near = close == CLOSE_OFF ? 0 : place->l2_mask & ~bit;
-	cpu = claim_first(llc, w, cores & idle & near);
-	if (cpu < 0 && close == CLOSE_STRONG) {
-		if ((idle & bit) && claim_idle(prev))
-			return prev;
-		cpu = claim_first(llc, w, idle & near);
-	}
-	if (cpu >= 0) {
-		count(CNT_L2_PLACEMENTS);
-		return cpu;
-	}
-	cpu = claim_core(llc, reach);
-	if (cpu >= 0)
-		return cpu;
-	if ((idle & bit) && claim_idle(prev))
-		return prev;
-	cpu = claim_first(llc, w, idle & near);
-	if (cpu >= 0) {
-		count(CNT_L2_PLACEMENTS);
-		return cpu;
-	}
-	return claim_in_llc(llc, reach);
+	for (; turn < end && cpu < 0 && can_loop; turn++)
+		cpu = claim_in_word(number ^ (turn & 1), turn & 1 ? 0 : own, turn & 1 ? 0 : near,
+				    turn < 2 ? how | SEARCH_CORES : how);
+	if (cpu < 0 && !(how & SEARCH_CORES))
+		cpu = claim_elsewhere(llc, how);
+	return cpu;
 }
 
 /* Whether the second-level cache around @cpu has an idle CPU, itself included. */
@@ -240,53 +233,29 @@ static __always_inline bool has_idle_near(s32 cpu)
 	return has_idle_bit(cpu) && (*idle_word_of(cpu) & idle_cpu_of(cpu)->l2_mask);
 }
 
-/* Caches of the same node first. */
-VERIFIED_ONCE s32 claim_elsewhere(u32 home, u32 reach)
-{
-	u32 node = idle_llcs[home & (MAX_LLCS - 1)].node;
-	u32 i;
-
-	bpf_for(i, 0, 2 * topology.nr_llcs) {
-		bool is_far = i >= topology.nr_llcs;
-		u32 llc = is_far ? i - topology.nr_llcs : i;
-		s32 cpu;
-
-		if (llc == home || (idle_llcs[llc & (MAX_LLCS - 1)].node != node) != is_far)
-			continue;
-		cpu = claim_in_llc(llc, reach);
-		if (cpu >= 0)
-			return cpu;
-	}
-	return -1;
-}
-
-VERIFIED_ONCE s32 claim_within(s32 prev, u32 reach, u32 close)
-{
-	s32 cpu = claim_near(prev, reach, close);
-
-	if (cpu < 0 && topology.nr_llcs > 1)
-		cpu = claim_elsewhere(idle_cpu_of(prev)->llc, reach);
-	return cpu;
-}
+/* The values of knobs.affinity_mode beyond 0. */
+#define AFFINITY_STRONG 2
 
 /* Latency-critical work and the kernel's threads take whatever is fastest. */
-static __always_inline enum closeness closeness_of(const struct task_struct *p,
-						   const struct task_ctx *t)
+static __always_inline u32 closeness_of(const struct task_struct *p, const struct task_ctx *t)
 {
-	if (t->tier == TIER_LAT_CRITICAL || p->flags & PF_KTHREAD)
-		return CLOSE_OFF;
-	return knobs.affinity_mode >= CLOSE_STRONG ? CLOSE_STRONG : knobs.affinity_mode;
+	u32 mode = knobs.affinity_mode;
+
+	if (!mode || t->tier == TIER_LAT_CRITICAL || p->flags & PF_KTHREAD)
+		return 0;
+	return mode >= AFFINITY_STRONG ? SEARCH_CLOSE | SEARCH_STRONG : SEARCH_CLOSE;
 }
 
 /* For a task that may run anywhere: the primary domain until it is saturated, then the rest. */
 static __always_inline s32 claim_for(const struct task_struct *p, const struct task_ctx *t,
 				     s32 prev)
 {
-	enum closeness close = closeness_of(p, t);
-	s32 cpu = claim_within(prev, REACH_DOMAIN, close);
+	u32 how = closeness_of(p, t);
+	s32 cpu = claim_within(prev, how | SEARCH_DOMAIN);
+
 	if (cpu >= 0 || !settings.has_domain)
 		return cpu;
-	cpu = claim_within(prev, REACH_ALL, close);
+	cpu = claim_within(prev, how);
 	if (cpu >= 0)
 		count(CNT_DOMAIN_SPILLS);
 	return cpu;
@@ -304,16 +273,19 @@ static __always_inline bool shares_core(s32 cpu)
 }
 
 /*
- * A better CPU for work that could go on here: one of the domain for what spilled out of it, a core of
- * its own for what shares one. Negative if there is none.
+ * Whether there may be a better CPU for work that could go on here: one of the domain for what spilled out of it, a core
+ * of its own for what shares one. Only a search can tell.
  */
-static __always_inline s32 claim_better(s32 cpu)
+static __always_inline bool has_better(s32 cpu)
 {
 	if (settings.has_domain && !is_in_domain(cpu))
-		return claim_within(cpu, REACH_DOMAIN, CLOSE_OFF);
-	if (is_selector_on() && shares_core(cpu))
-		return claim_core(idle_cpu_of(cpu)->llc, REACH_DOMAIN);
-	return -1;
+		return true;
+	return is_selector_on() && shares_core(cpu);
+}
+
+static __always_inline s32 claim_better(s32 cpu)
+{
+	return claim_within(cpu, is_in_domain(cpu) ? SEARCH_DOMAIN | SEARCH_CORES : SEARCH_DOMAIN);
 }
 
 #endif /* __PANDEMONIUM_IDLE_BPF_H */

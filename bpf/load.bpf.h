@@ -24,16 +24,17 @@ static __always_inline void note_burst(enum counter sign, u64 now)
 }
 
 /* Every so many enqueues on this CPU, the time they took is compared with what is usual here. */
-static __always_inline void sample_enqueue_rate(u64 now)
+VERIFIED_ONCE int sample_enqueue_rate(u64 now)
 {
 	struct cpu_ctx *c = cpu_ctx_of(bpf_get_smp_processor_id());
 	u64 sampled = c->sampled_ns;
 
 	if (++c->enqueues % SAMPLE_EVERY)
-		return;
+		return 0;
 	c->sampled_ns = now;
 	if (sampled && cusum_step(&c->enqueue_rate, time_delta(now, sampled)))
 		note_burst(CNT_BURSTS_CUSUM, now);
+	return 0;
 }
 
 static __always_inline void count_wakeup(void)
@@ -45,8 +46,9 @@ static __always_inline void count_wakeup(void)
  * Ticks gather the wake-ups of their CPUs in a window of fixed length; whichever tick finds it over
  * judges it. What a CPU counted while it idled without ticks is too old to belong to a window.
  */
-static __always_inline void sample_wakeup_rate(struct cpu_ctx *c, u64 now)
+VERIFIED_ONCE int sample_wakeup_rate(s32 cpu, u64 now)
 {
+	struct cpu_ctx *c = cpu_ctx_of(cpu);
 	u32 wakeups = c->wakeups;
 	u64 start = load_state.window_start;
 	u64 elapsed = time_delta(now, start);
@@ -59,10 +61,11 @@ static __always_inline void sample_wakeup_rate(struct cpu_ctx *c, u64 now)
 	c->gathered_ns = now;
 	if (elapsed < limits.burst_window_ns ||
 	    __sync_val_compare_and_swap(&load_state.window_start, start, now) != start)
-		return;
+		return 0;
 	sum = __sync_lock_test_and_set(&load_state.window_wakeups, 0);
 	if (sum * limits.burst_window_ns >= limits.burst_wakeups * elapsed)
 		note_burst(CNT_BURSTS_WAKEUPS, now);
+	return 0;
 }
 
 /* The node's batch queue has not been empty for long. */

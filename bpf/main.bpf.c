@@ -40,10 +40,10 @@
 char _license[] SEC("license") = "GPL";
 
 /*
- * What a wake-up tells of the task. A callback of its own, runnable(), would come after the CPU is chosen,
- * and cost what it costs to call one.
+ * Where a task that wakes stands among the others. A callback of its own, runnable(), would come after the CPU is
+ * chosen, and cost what it costs to call one.
  */
-VERIFIED_ONCE int note_wake(struct task_struct *p __arg_trusted, struct task_ctx *t, u64 now)
+VERIFIED_ONCE int note_wake(struct task_ctx *t, u64 now)
 {
 	u64 credit;
 
@@ -51,11 +51,11 @@ VERIFIED_ONCE int note_wake(struct task_struct *p __arg_trusted, struct task_ctx
 		return 0;
 
 	count_wakeup();
-	if (t->slept_ns)
-		count_sleep(time_delta(now, t->slept_ns));
-	classify_wake(p, t, now);
+	note_interval(t, now);
+	refill_boost(t, now);
 	if (t->tier == TIER_BATCH) {
-		rebase_vtime(t, t->queue | QUEUE_BATCH);
+		if (!(t->queue & QUEUE_BATCH))
+			move_to(t, t->queue + QUEUE_BATCH);
 		credit = is_batch_sleeper(t) ? BATCH_CREDIT_NS : 0;
 	} else {
 		credit = wake_credit_ns(t->wakeup_freq >> RATE_FRACTION_BITS, knobs.lag_scale,
@@ -67,7 +67,6 @@ VERIFIED_ONCE int note_wake(struct task_struct *p __arg_trusted, struct task_ctx
 	catch_up(t);
 	forgive_batch_vtime(t);
 	t->woken_ns = now;
-	observe_wake(p, t);
 	return 0;
 }
 
@@ -79,7 +78,7 @@ s32 BPF_STRUCT_OPS(pandemonium_select_cpu, struct task_struct *p, s32 prev_cpu, 
 	if (!t)
 		return prev_cpu;
 	if (wake_flags & SCX_WAKE_TTWU)
-		note_wake(p, t, now);
+		note_wake(t, now);
 	return choose_cpu(p, t, prev_cpu, wake_flags, now);
 }
 
@@ -94,11 +93,11 @@ void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
 	u32 queue;
 
 	if (!t) {
-		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SLICE_UNDECIDED_NS, enq_flags);
+		insert(p, SCX_DSQ_GLOBAL, enq_flags);
 		return;
 	}
 	if (is_only_changed(p, enq_flags)) {
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE_UNDECIDED_NS, 0);
+		insert(p, SCX_DSQ_LOCAL, 0);
 		return;
 	}
 	count(wakeup ? CNT_WAKEUPS : CNT_REQUEUES);
@@ -108,13 +107,13 @@ void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
 
 	leave_queue(t);
 	restricted = is_restricted(p);
-	if (t->better_cpu && !restricted) {
-		place_on(p, t, t->better_cpu - 1, now);
+	if (t->may_move && !restricted) {
+		place_better(p, t, cpu, now);
 		return;
 	}
 	/* The kernel asks select_cpu() only for tasks with a choice. */
 	if (wakeup && (p->nr_cpus_allowed == 1 || !__COMPAT_is_enq_cpu_selected(enq_flags))) {
-		note_wake(p, t, now);
+		note_wake(t, now);
 		if (place_pinned_wakeup(p, t, cpu, now))
 			return;
 	}
@@ -133,8 +132,6 @@ void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
 	queue_insert_entered(p, t, enq_flags);
 	if (!restricted)
 		count(CNT_SHARED);
-	else if (p->nr_cpus_allowed > 1)
-		mark_stealable(t);
 }
 
 void BPF_STRUCT_OPS(pandemonium_dispatch, s32 cpu, struct task_struct *prev)
@@ -154,15 +151,9 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 		return;
 	leave_out_wait(t, now);
 	leave_queue(t);
-	t->better_cpu = 0;
+	t->may_move = false;
 	c->hands_over = false;
-	count_start(t, cpu);
-	if (t->woken_ns) {
-		count_wake_latency(t->tier, time_delta(now, t->woken_ns));
-		t->woken_ns = 0;
-	}
 	advance_clock(t);
-	t->last_cpu = cpu;
 	t->started_ns = now;
 	c->started_ns = now;
 	c->expected_end = now + usual_rest_ns(t->avg_runtime_ns, t->awake_run_ns);
@@ -175,11 +166,10 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 			c->protected_until = now + knobs.preempt_thresh_ns;
 		begin_batch_run(c, t);
 	}
-	if (t->tier == TIER_BATCH)
-		join_group(p, t);
 	slice = begin_slice(t, task_slice(p, t, cpu, now), now);
-	if (slice != SLICE_ENDLESS)
-		count_slice(slice);
+	count_start(t, cpu, now, slice != SLICE_ENDLESS ? slice : 0);
+	t->last_cpu = cpu;
+	t->woken_ns = 0;
 	scx_bpf_task_set_slice(p, slice);
 }
 
@@ -188,17 +178,21 @@ void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)
 	struct task_ctx *t = task_ctx_of(p);
 	struct cpu_ctx *c = cpu_ctx_of(scx_bpf_task_cpu(p));
 	u64 now = scx_bpf_now();
+	bool sleeps;
 
 	c->tier = NR_TIERS;
 	if (t)
-		charge_run(p, t, c, now);
+		charge_run(p, t, scx_bpf_task_cpu(p), now);
 	end_batch_run(c);
 	if (!t)
 		return;
+	/* Without a state somebody changes what it is, or where it may run, and it goes on. */
+	sleeps = !runnable && p->__state;
+	if (is_time_to_look(t, sleeps))
+		look_at(p, t);
 	if (!runnable) {
 		leave_group(t);
-		/* Otherwise somebody changes what it is, or where it may run, and it goes on. */
-		if (p->__state)
+		if (sleeps)
 			begin_sleep(p, t, now);
 		else if (c->online)
 			keep_slice(t, now);
@@ -206,12 +200,7 @@ void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)
 	}
 	take_back_hand_over(c);
 	interrupt_slice(t, now);
-	/* A program that has not slept since it started was not looked at under its own name. */
-	if (!t->wakes && t->awake_run_ns < CHARGE_MAX_NS)
-		look_at(p, t);
 	demote_if_cpu_bound(p, t, t->awake_run_ns, t->boost_ns);
-	if (t->tier == TIER_BATCH)
-		join_group(p, t);
 }
 
 void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
@@ -225,19 +214,21 @@ void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
 		return;
 	notice_suspend(now);
 	last_tick_ns = now;
-	sample_wakeup_rate(c, now);
+	sample_wakeup_rate(cpu, now);
 	sample_score(t->lat_cri);
 	demote_if_cpu_bound(p, t, t->awake_run_ns + time_delta(now, t->started_ns),
 			    boost_left(t, now));
-	if (t->tier == TIER_BATCH)
-		run_as_batch(p, t, c, now);
+	if (t->tier == TIER_BATCH) {
+		update_share(p, t);
+		run_as_batch(p, t, cpu, now);
+	}
 	if (!c->online) {
 		scx_bpf_task_set_slice(p, SLICE_ENDLESS);
 		return;
 	}
 	/* The queue's clock is what others wake by: it is not to learn of a run only when that ends. */
 	if (t->queue & QUEUE_BATCH)
-		charge_run(p, t, c, now);
+		charge_run(p, t, cpu, now);
 	if (!tick_should_preempt(t, cpu, now))
 		return;
 	t->slice_end_ns = now;
@@ -370,6 +361,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(pandemonium_init)
 
 	bpf_for(i, 0, topology.nr_cpu_ids) {
 		cpu_ctx_of(i)->tier = NR_TIERS;
+		cpu_ctx_of(i)->node_queue =
+			queue_of_node(cpu_node[i & (MAX_CPUS - 1)], QUEUE_INTERACTIVE);
 		cpu_ctx_of(i)->online = bpf_cpumask_test_cpu(i, online);
 		err = create_queue_pair(cpu_queue(i, QUEUE_INTERACTIVE));
 		if (err)
@@ -398,15 +391,9 @@ void BPF_STRUCT_OPS(pandemonium_dump, struct scx_dump_ctx *dctx)
 
 	scx_bpf_dump("online=%u stealable=%d slice=%llu batch=%llu sojourn=%llu\n", nr_online,
 		     nr_stealable, knobs.slice_ns, knobs.batch_slice_ns, knobs.sojourn_thresh_ns);
-	bpf_for(i, 0, topology.nr_nodes) {
-		u32 interactive = queue_of_node(i, QUEUE_INTERACTIVE);
-		u32 batch = queue_of_node(i, QUEUE_BATCH);
-
-		scx_bpf_dump(
-			"node %u: interactive %llu waiting %llu ns, batch %llu waiting %llu ns\n",
-			i, nr_queued(interactive), queue_wait_ns(interactive, now),
-			nr_queued(batch), queue_wait_ns(batch, now));
-	}
+	bpf_for(i, NODE_QUEUES, queue_of_node(topology.nr_nodes - 1, QUEUE_BATCH) + 1)
+		scx_bpf_dump("queue %u: %llu waiting %llu ns\n", i, nr_queued(i),
+			     queue_wait_ns(i, now));
 }
 
 void BPF_STRUCT_OPS(pandemonium_dump_cpu, struct scx_dump_ctx *dctx, s32 cpu, bool idle)

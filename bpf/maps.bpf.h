@@ -74,7 +74,7 @@ struct queue_state {
 	u64 filled_ns;
 	u64 turn_ns;
 	u64 scan_after;
-	s64 pending;
+	u64 pending;
 	s32 stealable;
 	s32 running;
 	u32 scans;
@@ -122,6 +122,8 @@ struct cpu_ctx {
 	bool boosted;
 	u32 help_cursor;
 	u32 node_cursor;
+	/* The first queue of its node; fixed at load. */
+	u32 node_queue;
 	/* Events that this CPU caused, and how far they went into the load estimate; of no use to others. */
 	u32 enqueues __attribute__((aligned(CACHE_LINE)));
 	u32 wakeups;
@@ -144,14 +146,19 @@ struct task_ctx {
 	u64 queued_ns;
 	u64 started_ns;
 	u64 slept_ns;
+	/* How long its last sleep was. */
+	u64 sleep_ns;
 	/* When it last woke, and as much later as it has waited since. */
 	u64 last_wake_ns;
+	/* From the wake-up before that until then, without waits; 0 if there was none. */
+	u64 interval_ns;
 	u64 last_csw;
 	/* Service since the last sleep, across slices. */
 	u64 awake_run_ns;
 	u64 avg_runtime_ns;
 	u64 runtime_dev_ns;
-	/* When its slice began on this CPU, when it ends, and what it had of that in virtual time. */
+	/* How long a slice it has, when that began on this CPU, when it ends, and what it had of that in virtual time. */
+	u64 slice_ns;
 	u64 slice_began_ns;
 	u64 slice_end_ns;
 	u64 slice_vtime;
@@ -175,11 +182,13 @@ struct task_ctx {
 	/* The last wake-up came from an interrupt, not from another task. */
 	bool is_external;
 	bool is_rescued;
-	/* One more than the idle CPU claimed for it to move to, or 0. */
-	u32 better_cpu;
+	/* It goes on only because nobody else wants its CPU, and there may be a better one. */
+	bool may_move;
 	/* Its control group while it counts there, and as how much. */
 	u32 group;
 	u32 group_load;
+	/* The part of its weight that its groups leave, in SHARE_ONE. */
+	u32 share;
 	/* What was left of a compositor's budget, perhaps overdrawn, and when. */
 	s64 boost_ns;
 	u64 boosted_ns;

@@ -5,26 +5,16 @@
 #ifndef __PANDEMONIUM_OBSERVE_BPF_H
 #define __PANDEMONIUM_OBSERVE_BPF_H
 
-/* A living task is reported every so many wake-ups, and only once its averages have settled. */
-#define OBSERVE_EVERY_WAKES 64
+/* A living task is reported every so many sleeps, and only once its averages have settled. */
+#define OBSERVE_EVERY_SLEEPS 64
 
-static __always_inline void count(enum counter what)
+VERIFIED_ONCE int count(u32 what)
 {
 	struct cpu_stats *stats = this_stats();
 
-	if (stats)
+	if (stats && what < NR_COUNTERS)
 		stats->counters[what]++;
-}
-
-static __always_inline void count_wake_latency(u32 tier, u64 latency_ns)
-{
-	struct cpu_stats *stats = this_stats();
-	u32 bucket = tier * HIST_BUCKETS + hist_bucket(latency_ns);
-
-	if (!stats || bucket >= NR_TIERS * HIST_BUCKETS)
-		return;
-	stats->wake[bucket]++;
-	stats->wake_sum_ns += latency_ns;
+	return 0;
 }
 
 static __always_inline void count_sleep(u64 slept_ns)
@@ -35,11 +25,16 @@ static __always_inline void count_sleep(u64 slept_ns)
 		stats->sleep[sleep_bucket(slept_ns) & (SLEEP_BUCKETS - 1)]++;
 }
 
-/* Every start of a task: was it close to the cache it used last? */
-static __always_inline void count_start(const struct task_ctx *t, s32 cpu)
+/*
+ * Every start of a task: after which wait for a wake-up, if it was one, close to the cache it used last or not, and for
+ * which slice.
+ */
+static __always_inline void count_start(const struct task_ctx *t, s32 cpu, u64 now, u64 slice_ns)
 {
 	struct cpu_stats *stats = this_stats();
 	u32 tier = t->tier;
+	u64 latency;
+	u32 bucket;
 
 	if (!stats || tier >= NR_TIERS)
 		return;
@@ -48,15 +43,15 @@ static __always_inline void count_start(const struct task_ctx *t, s32 cpu)
 		stats->l2_hits[tier]++;
 	else
 		stats->l2_misses[tier]++;
-}
-
-/* The slice that a start was granted. */
-static __always_inline void count_slice(u64 slice_ns)
-{
-	struct cpu_stats *stats = this_stats();
-
-	if (stats)
-		stats->slice_sum_ns += slice_ns;
+	stats->slice_sum_ns += slice_ns;
+	if (!t->woken_ns)
+		return;
+	latency = time_delta(now, t->woken_ns);
+	bucket = tier * HIST_BUCKETS + hist_bucket(latency);
+	if (bucket >= NR_TIERS * HIST_BUCKETS)
+		return;
+	stats->wake[bucket]++;
+	stats->wake_sum_ns += latency;
 }
 
 static __always_inline void send_observation(const struct task_struct *p, const struct task_ctx *t,
@@ -80,9 +75,9 @@ static __always_inline void send_observation(const struct task_struct *p, const 
 	bpf_ringbuf_submit(o, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline void observe_wake(const struct task_struct *p, struct task_ctx *t)
+static __always_inline void observe_sleep(const struct task_struct *p, struct task_ctx *t)
 {
-	if (t->age >= AGE_SETTLED && t->wakes % OBSERVE_EVERY_WAKES == 0)
+	if (t->age >= AGE_SETTLED && t->wakes % OBSERVE_EVERY_SLEEPS == 0)
 		send_observation(p, t, false);
 }
 

@@ -43,17 +43,13 @@ static __always_inline bool is_only_changed(const struct task_struct *p, u64 enq
 static __always_inline void place_local(struct task_struct *p, struct task_ctx *t, s32 cpu,
 					u64 enq_flags)
 {
-	leave_queue(t);
-	rebase_vtime(t, node_queue(cpu, queue_kind_of(t)));
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE_UNDECIDED_NS, enq_flags | SCX_ENQ_IMMED);
+	place(p, t, cpu, SCX_DSQ_LOCAL, enq_flags | SCX_ENQ_IMMED);
 }
 
 /* Behind what runs there, and to stay: SCX_ENQ_IMMED would bring it back. */
 static __always_inline void place_behind(struct task_struct *p, struct task_ctx *t, s32 cpu)
 {
-	leave_queue(t);
-	rebase_vtime(t, node_queue(cpu, queue_kind_of(t)));
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SLICE_UNDECIDED_NS, 0);
+	place(p, t, cpu, SCX_DSQ_LOCAL, 0);
 }
 
 /*
@@ -105,18 +101,17 @@ static __always_inline bool is_better_victim(const struct cpu_ctx *a, const stru
  * Whether the interrupt that wakes the task has stopped batch work already. Then nothing matters less, and
  * to stop other work would take one more interrupt, and the time until its CPU notices.
  */
-static __always_inline bool is_victim_here(const struct task_struct *p, const struct task_ctx *t,
-					   s32 prev_cpu, s32 this_cpu, u64 now)
+static __always_inline bool is_victim_here(const struct cpu_ctx *here, u32 rank, bool brief,
+					   s32 prev_cpu, u64 now)
 {
-	const struct cpu_ctx *c = cpu_ctx_of(this_cpu);
-
-	return t->is_external && c->tier == TIER_BATCH &&
-	       may_preempt(c, wake_rank(t), is_short(p, t), now) &&
-	       cpu_node[this_cpu & (MAX_CPUS - 1)] == cpu_node[prev_cpu & (MAX_CPUS - 1)] &&
-	       is_allowed(p, this_cpu);
+	return here->tier == TIER_BATCH && may_preempt(here, rank, brief, now) &&
+	       here->node_queue == cpu_ctx_of(prev_cpu)->node_queue;
 }
 
-/* The allowed CPU nearby whose task may be stopped, matters least and has run longest; negative if none. */
+/*
+ * The allowed CPU nearby whose task may be stopped, matters least and has run longest; negative if none. With the number
+ * of each turn known, as in a loop by can_loop, the verifier would look at all of them, and at every outcome.
+ */
 VERIFIED_ONCE s32 victim_for_rank(const struct task_struct *p __arg_trusted, u32 rank, bool brief,
 				  s32 prev_cpu, u64 now)
 {
@@ -132,9 +127,7 @@ VERIFIED_ONCE s32 victim_for_rank(const struct task_struct *p __arg_trusted, u32
 		if (cpu >= topology.nr_cpu_ids)
 			cpu -= topology.nr_cpu_ids;
 		c = cpu_ctx_of(cpu);
-		if (!may_preempt(c, rank, brief, now))
-			continue;
-		if (!is_allowed(p, cpu))
+		if (!may_preempt(c, rank, brief, now) || !is_allowed(p, cpu))
 			continue;
 		if (best < 0 || is_better_victim(c, cpu_ctx_of(best)))
 			best = cpu;
@@ -170,9 +163,8 @@ static __always_inline bool waker_hands_over(const struct task_struct *p, u64 wa
 
 	if (!(wake_flags & SCX_WAKE_SYNC) || tier == TIER_BATCH || tier >= NR_TIERS)
 		return false;
-	if (nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE)) >= limits.placement_depth)
-		return false;
-	return is_allowed(p, cpu);
+	return nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE)) < limits.placement_depth &&
+	       is_allowed(p, cpu) && is_in_domain(cpu);
 }
 
 /* Into the CPU's own queue, from where others may take it if the CPU does not come free. */
@@ -182,10 +174,7 @@ VERIFIED_ONCE int queue_for_cpu(struct task_struct *p __arg_trusted, struct task
 	if (!t)
 		return 0;
 	queue_enter(t, cpu_queue(cpu, queue_kind_of(t)), now);
-	queue_insert_entered(p, t, 0);
-	if (p->nr_cpus_allowed > 1)
-		mark_stealable(t);
-	return 0;
+	return queue_insert_entered(p, t, 0);
 }
 
 /*
@@ -251,12 +240,14 @@ VERIFIED_ONCE s32 claim_allowed(struct task_struct *p __arg_trusted)
  * that the waker hands its own CPU over, though not at once: then only the one the task ran on last is worth
  * waking.
  */
-static __always_inline s32 find_idle(struct task_struct *p, struct task_ctx *t, s32 prev_cpu,
-				     u64 wake_flags)
+VERIFIED_ONCE s32 find_idle(struct task_struct *p __arg_trusted, struct task_ctx *t, s32 prev_cpu,
+			    u64 wake_flags)
 {
 	bool is_idle = false;
 	s32 cpu;
 
+	if (!t)
+		return -1;
 	if (is_selector_on() && has_idle_bit(prev_cpu) && !is_restricted(p)) {
 		if (!(wake_flags & SCX_WAKE_SYNC))
 			return claim_for(p, t, prev_cpu);
@@ -283,7 +274,7 @@ static __always_inline bool comes_free_soon(s32 cpu, u64 now)
 static __always_inline bool should_wait_near(const struct task_struct *p, const struct task_ctx *t,
 					     s32 prev_cpu, u64 now)
 {
-	if (closeness_of(p, t) != CLOSE_STRONG || !is_in_domain(prev_cpu) ||
+	if (!(closeness_of(p, t) & SEARCH_STRONG) || !is_in_domain(prev_cpu) ||
 	    !comes_free_soon(prev_cpu, now))
 		return false;
 	return !nr_queued(cpu_queue(prev_cpu, QUEUE_INTERACTIVE)) && !has_idle_near(prev_cpu) &&
@@ -303,14 +294,40 @@ static __always_inline bool may_interrupt(const struct task_struct *p, const str
 	       !is_crowded_out(p, t, node_queue(prev_cpu, QUEUE_INTERACTIVE));
 }
 
+/* Whom the task stops, if it may stop anybody; the CPU it is to wait on otherwise. */
+VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task_ctx *t,
+				s32 prev_cpu, u64 wake_flags, u64 now)
+{
+	s32 cpu = bpf_get_smp_processor_id();
+	bool brief;
+	u32 rank;
+
+	if (!t)
+		return prev_cpu;
+	/* Only here, in the waker's context, and only now that it matters. */
+	t->is_external = is_in_interrupt();
+	if (!may_interrupt(p, t, prev_cpu, wake_flags, now))
+		return prev_cpu;
+	rank = wake_rank(t);
+	brief = is_short(p, t);
+	if (!t->is_external || !is_victim_here(cpu_ctx_of(cpu), rank, brief, prev_cpu, now) ||
+	    !is_allowed(p, cpu))
+		cpu = victim_for_rank(p, rank, brief, prev_cpu, now);
+	if (cpu < 0 || (wake_flags & SCX_WAKE_FORK &&
+			time_delta(now, cpu_ctx_of(cpu)->started_ns) < LAUNCH_AFTER_NS))
+		return prev_cpu;
+	interrupt_cpu(p, t, cpu);
+	return cpu;
+}
+
 static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t, s32 prev_cpu,
 				      u64 wake_flags, u64 now)
 {
 	s32 this_cpu = bpf_get_smp_processor_id();
-	s32 cpu, victim;
+	s32 cpu;
 
 	/* The kernel takes the word of any waker; ours counts only if the CPU really comes free. */
-	if (!waker_hands_over(p, wake_flags, this_cpu) || !is_in_domain(this_cpu))
+	if (!waker_hands_over(p, wake_flags, this_cpu))
 		wake_flags &= ~(u64)SCX_WAKE_SYNC;
 	/* It is out of the way before an idle CPU is awake, and the two share a cache. */
 	if (wake_flags & SCX_WAKE_SYNC && comes_free_soon(this_cpu, now)) {
@@ -331,18 +348,7 @@ static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t,
 		queue_for_cpu(p, t, this_cpu, now);
 		return this_cpu;
 	}
-	/* Only here, in the waker's context, and only now that it matters. */
-	t->is_external = is_in_interrupt();
-	if (!may_interrupt(p, t, prev_cpu, wake_flags, now))
-		return prev_cpu;
-	victim = this_cpu;
-	if (!is_victim_here(p, t, prev_cpu, this_cpu, now))
-		victim = victim_for_rank(p, wake_rank(t), is_short(p, t), prev_cpu, now);
-	if (victim < 0 || (wake_flags & SCX_WAKE_FORK &&
-			   time_delta(now, cpu_ctx_of(victim)->started_ns) < LAUNCH_AFTER_NS))
-		return prev_cpu;
-	interrupt_cpu(p, t, victim);
-	return victim;
+	return interrupt_for(p, t, prev_cpu, wake_flags, now);
 }
 
 /* The same CPU by whichever mask knows it. */
@@ -354,11 +360,13 @@ static __always_inline bool claim_any_idle(s32 cpu)
 }
 
 /* The wake-up of a task that can only run here never passed through select_cpu(). */
-static __always_inline bool place_pinned_wakeup(struct task_struct *p, struct task_ctx *t, s32 cpu,
-						u64 now)
+VERIFIED_ONCE bool place_pinned_wakeup(struct task_struct *p __arg_trusted, struct task_ctx *t,
+				       s32 cpu, u64 now)
 {
 	bool brief;
 
+	if (!t)
+		return false;
 	if (claim_any_idle(cpu)) {
 		place_on_claimed(p, t, cpu, now);
 		return true;
@@ -376,30 +384,42 @@ static __always_inline bool place_pinned_wakeup(struct task_struct *p, struct ta
 }
 
 /* Onto a CPU claimed for it, from a callback that runs on another one. */
-static __always_inline void place_on(struct task_struct *p, struct task_ctx *t, s32 cpu, u64 now)
+VERIFIED_ONCE int place_on(struct task_struct *p __arg_trusted, struct task_ctx *t, s32 cpu,
+			   u64 now)
 {
-	t->better_cpu = 0;
+	if (!t)
+		return 0;
 	if (!drains_from_idle && bpf_ksym_exists(scx_bpf_kick_cpu___optional)) {
 		queue_for_cpu(p, t, cpu, now);
 		scx_bpf_kick_cpu___optional(cpu, SCX_KICK_IDLE);
-		return;
+		return 0;
 	}
-	leave_queue(t);
-	rebase_vtime(t, node_queue(cpu, queue_kind_of(t)));
-	clamp_vtime(t);
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, SLICE_UNDECIDED_NS, SCX_ENQ_IMMED);
+	return place(p, t, cpu, SCX_DSQ_LOCAL_ON | cpu, SCX_ENQ_IMMED);
+}
+
+/* To a better CPU than the one that it could go on with, or else on with that. */
+static __always_inline void place_better(struct task_struct *p, struct task_ctx *t, s32 cpu,
+					 u64 now)
+{
+	s32 better = claim_better(cpu);
+
+	t->may_move = false;
+	if (better >= 0)
+		place_on(p, t, better, now);
+	else
+		insert(p, SCX_DSQ_LOCAL, SCX_ENQ_IMMED);
 }
 
 /*
  * Work that lost its CPU without a wake-up goes straight to an idle one. A task that may not migrate
  * just now is left alone: another CPU's local queue would refuse it.
  */
-static __always_inline bool place_on_idle(struct task_struct *p, struct task_ctx *t, s32 prev_cpu,
-					  bool restricted, u64 now)
+VERIFIED_ONCE bool place_on_idle(struct task_struct *p __arg_trusted, struct task_ctx *t,
+				 s32 prev_cpu, bool restricted, u64 now)
 {
-	s32 cpu = -1;
+	s32 cpu;
 
-	if (p->nr_cpus_allowed == 1 || cannot_migrate(p))
+	if (!t || p->nr_cpus_allowed == 1 || cannot_migrate(p))
 		return false;
 	if (is_selector_on() && has_idle_bit(prev_cpu) && !restricted)
 		cpu = claim_for(p, t, prev_cpu);
@@ -424,9 +444,7 @@ static __always_inline bool place_on_victim(struct task_struct *p, struct task_c
 	if (victim < 0)
 		return false;
 	claim_victim(victim);
-	leave_queue(t);
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | victim, SLICE_UNDECIDED_NS,
-			   SCX_ENQ_PREEMPT | SCX_ENQ_IMMED);
+	place(p, t, victim, SCX_DSQ_LOCAL_ON | victim, SCX_ENQ_PREEMPT | SCX_ENQ_IMMED);
 	count(CNT_KICKS_HARD);
 	return true;
 }

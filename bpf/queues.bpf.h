@@ -37,7 +37,7 @@ static __always_inline u32 queue_of_node(u32 node, enum queue_kind kind)
 
 static __always_inline u32 node_queue(s32 cpu, enum queue_kind kind)
 {
-	return queue_of_node(cpu_node[cpu & (MAX_CPUS - 1)], kind);
+	return cpu_ctx_of(cpu)->node_queue + kind;
 }
 
 static __always_inline struct queue_state *queue_state_of(u32 queue)
@@ -52,9 +52,7 @@ static __always_inline struct queue_state *queue_state_of(u32 queue)
  */
 static __always_inline u64 nr_queued(u32 queue)
 {
-	s64 nr = queue_state_of(queue)->pending;
-
-	return nr > 0 ? nr : 0;
+	return queue_state_of(queue)->pending;
 }
 
 static __always_inline u64 queued_per_cpu(u32 queue)
@@ -94,6 +92,12 @@ static __always_inline bool queue_take(u32 queue, u64 now)
 	return nr_queued(queue) && queue_take_head(queue, now);
 }
 
+/* The same, if the queue has waited for longer than the threshold. */
+VERIFIED_ONCE bool queue_take_late(u32 queue, u64 now, u64 thresh_ns)
+{
+	return waits_longer(queue, now, thresh_ns) && queue_take_head(queue, now);
+}
+
 /*
  * Where the task stands by what it has had of the time that batch work shares. What becomes batch work is not held to
  * what it had before it slept. One of the crowd has just slept, and would come back each time as if it had had nothing.
@@ -121,34 +125,6 @@ static __always_inline u64 vtime_as_batch(const struct task_ctx *t, u32 queue)
 static __always_inline u64 vtime_after_launch(const struct task_ctx *t, u64 vtime, u64 clock)
 {
 	return t->wakes == 1 ? vtime_later(vtime, clock) : vtime;
-}
-
-VERIFIED_ONCE int change_queue(struct task_ctx *t, u32 queue)
-{
-	u32 old;
-
-	if (!t)
-		return 0;
-	old = t->queue;
-	if (queue & ~old & QUEUE_BATCH) {
-		t->vtime = vtime_as_batch(t, queue);
-		t->queued_ns = 0;
-	} else {
-		if (old & ~queue & QUEUE_BATCH) {
-			t->batch_vtime =
-				vtime_after_launch(t, t->vtime, queue_state_of(old)->clock);
-			t->batch_queue = old;
-		}
-		t->vtime += queue_state_of(queue)->clock - queue_state_of(old)->clock;
-	}
-	t->queue = queue;
-	return 0;
-}
-
-static __always_inline void rebase_vtime(struct task_ctx *t, u32 queue)
-{
-	if (t->queue != queue)
-		change_queue(t, queue);
 }
 
 /* Virtual time of the task at the head, which the queue may lose at any moment; @otherwise if empty. */
@@ -251,15 +227,57 @@ static __always_inline bool is_allowed(const struct task_struct *p, s32 cpu)
 /* Wherever a task goes from its queue, it passes one of the callbacks that call this. */
 static __always_inline void leave_queue(struct task_ctx *t)
 {
+	struct queue_state *q = queue_state_of(t->queue);
+
 	if (!t->queued)
 		return;
 	t->queued = false;
-	__sync_fetch_and_add(&queue_state_of(t->queue)->pending, -1);
+	__sync_fetch_and_add(&q->pending, -1);
 	if (t->stealable) {
 		t->stealable = false;
-		__sync_fetch_and_add(&queue_state_of(t->queue)->stealable, -1);
+		__sync_fetch_and_add(&q->stealable, -1);
 		__sync_fetch_and_add(&nr_stealable, -1);
 	}
+}
+
+/* Nobody falls far behind, and batch work leads by no more than a new program at its start. */
+static __always_inline void clamp_vtime(struct task_ctx *t)
+{
+	u64 clock = queue_state_of(t->queue)->clock;
+	u64 credit = t->queue & QUEUE_BATCH ? LAUNCH_CREDIT_NS : CREDIT_UNIT_NS * CREDIT_UNITS_MAX;
+
+	t->vtime = vtime_clamp(t->vtime, clock, credit, VTIME_SPAN_NS);
+}
+
+/* The task's virtual time in another queue. */
+static __always_inline void change_queue(struct task_ctx *t, u32 queue)
+{
+	u32 old = t->queue;
+
+	if (queue & ~old & QUEUE_BATCH) {
+		t->vtime = vtime_as_batch(t, queue);
+		t->queued_ns = 0;
+	} else {
+		if (old & ~queue & QUEUE_BATCH) {
+			t->batch_vtime =
+				vtime_after_launch(t, t->vtime, queue_state_of(old)->clock);
+			t->batch_queue = old;
+		}
+		t->vtime += queue_state_of(queue)->clock - queue_state_of(old)->clock;
+	}
+	t->queue = queue;
+}
+
+/* From now on the task belongs to @queue, but waits in none. */
+VERIFIED_ONCE int move_to(struct task_ctx *t, u32 queue)
+{
+	if (!t)
+		return 0;
+	leave_queue(t);
+	if (t->queue != queue)
+		change_queue(t, queue);
+	clamp_vtime(t);
+	return 0;
 }
 
 static __always_inline void join_queue(struct task_ctx *t, u32 queue, u64 now)
@@ -267,7 +285,7 @@ static __always_inline void join_queue(struct task_ctx *t, u32 queue, u64 now)
 	struct queue_state *q = queue_state_of(queue);
 
 	t->queued = true;
-	if (__sync_fetch_and_add(&q->pending, 1) <= 0) {
+	if (!__sync_fetch_and_add(&q->pending, 1)) {
 		q->served_ns = now;
 		q->filled_ns = now;
 		/* What comes back without a turn's run does not wait anew. */
@@ -285,10 +303,10 @@ static __always_inline void mark_stealable(struct task_ctx *t)
 	__sync_fetch_and_add(&nr_stealable, 1);
 }
 
-/* The same as queue_take(), from the queue of another CPU. */
-static __always_inline bool queue_steal(u32 queue, u64 now)
+/* Whether another CPU than that of the queue may take a task from it. */
+static __always_inline bool can_steal(u32 queue)
 {
-	return queue_state_of(queue)->stealable > 0 && queue_take(queue, now);
+	return queue_state_of(queue)->stealable > 0;
 }
 
 /*
@@ -327,21 +345,10 @@ static __always_inline bool is_crowded_out(const struct task_struct *p, const st
 	return nr_queued(queue) >= most && !is_boosted(t) && !(p->flags & PF_WQ_WORKER);
 }
 
-/* Nobody falls far behind, and batch work leads by no more than a new program at its start. */
-static __always_inline void clamp_vtime(struct task_ctx *t)
-{
-	u64 clock = queue_state_of(t->queue)->clock;
-	u64 credit = t->queue & QUEUE_BATCH ? LAUNCH_CREDIT_NS : CREDIT_UNIT_NS * CREDIT_UNITS_MAX;
-
-	t->vtime = vtime_clamp(t->vtime, clock, credit, VTIME_SPAN_NS);
-}
-
 /* From now on the task counts as queued; queue_insert_entered() has to follow, or leave_queue(). */
 static __always_inline void queue_enter(struct task_ctx *t, u32 queue, u64 now)
 {
-	leave_queue(t);
-	rebase_vtime(t, queue);
-	clamp_vtime(t);
+	move_to(t, queue);
 	join_queue(t, queue, now);
 }
 
@@ -351,15 +358,42 @@ static __always_inline u64 turn_vtime(const struct task_ctx *t)
 	return t->slice_left_ns ? t->vtime - t->slice_vtime : t->vtime;
 }
 
-static __always_inline void queue_insert_entered(struct task_struct *p, const struct task_ctx *t,
-						 u64 enq_flags)
+VERIFIED_ONCE int queue_insert_entered(struct task_struct *p __arg_trusted, struct task_ctx *t,
+				       u64 enq_flags)
 {
-	u64 deadline = turn_vtime(t);
+	u64 deadline;
 
+	if (!t)
+		return 0;
+	if (t->queue < NODE_QUEUES && p->nr_cpus_allowed > 1)
+		mark_stealable(t);
+	deadline = turn_vtime(t);
 	if (!(t->queue & QUEUE_BATCH))
 		deadline = t->slice_left_ns ? queue_state_of(t->queue)->clock - VTIME_SPAN_NS :
 					      deadline + awake_penalty_ns(t->awake_run_ns, t->tier);
 	scx_bpf_dsq_insert_vtime(p, t->queue, SLICE_UNDECIDED_NS, deadline, enq_flags);
+	return 0;
+}
+
+/* Into a queue of the kernel's, for the slice that running() decides on. */
+VERIFIED_ONCE int insert(struct task_struct *p __arg_trusted, u64 dsq, u64 enq_flags)
+{
+	scx_bpf_dsq_insert(p, dsq, SLICE_UNDECIDED_NS, enq_flags);
+	return 0;
+}
+
+/* Into the local queue @dsq, that of @cpu: the task is next there, in no queue of ours, and pays as work of the node. */
+VERIFIED_ONCE int place(struct task_struct *p __arg_trusted, struct task_ctx *t, s32 cpu, u64 dsq,
+			u64 enq_flags)
+{
+	u32 queue;
+
+	if (!t)
+		return 0;
+	queue = node_queue(cpu, queue_kind_of(t));
+	if (t->queued || t->queue != queue)
+		move_to(t, queue);
+	return insert(p, dsq, enq_flags);
 }
 
 /* Beside batch work a crowd counts as batch work, and only new programs go on as what they seem to be. */
@@ -372,8 +406,7 @@ static __always_inline u32 tier_of_service(const struct task_ctx *t)
 static __always_inline u64 service_vtime(struct task_struct *p, const struct task_ctx *t,
 					 u64 ran_ns)
 {
-	return vtime_delta(ran_ns, tier_weight(p->scx.weight, tier_of_service(t)),
-			   task_share(p, t));
+	return vtime_delta(ran_ns, tier_weight(p->scx.weight, tier_of_service(t)), t->share);
 }
 
 /* A task rescued out of turn says nothing about how far the others are. */

@@ -41,13 +41,17 @@ static __always_inline void note_batch_run(struct cpu_ctx *c, struct queue_state
 	c->other_ran_ns = 0;
 }
 
-/* What the task ran for since its start, or since it was last charged. */
-static __always_inline void charge_run(struct task_struct *p, struct task_ctx *t, struct cpu_ctx *c,
-				       u64 now)
+/* What the task ran for on @cpu since its start, or since it was last charged. */
+VERIFIED_ONCE int charge_run(struct task_struct *p __arg_trusted, struct task_ctx *t, s32 cpu,
+			     u64 now)
 {
-	u64 ran = time_delta(now, t->started_ns);
-	u64 delta = service_vtime(p, t, ran);
+	struct cpu_ctx *c = cpu_ctx_of(cpu);
+	u64 ran, delta;
 
+	if (!t)
+		return 0;
+	ran = time_delta(now, t->started_ns);
+	delta = service_vtime(p, t, ran);
 	if (t->is_compositor) {
 		t->boost_ns = boost_left(t, now);
 		t->boosted_ns = now;
@@ -64,6 +68,7 @@ static __always_inline void charge_run(struct task_struct *p, struct task_ctx *t
 	} else {
 		c->other_ran_ns += ran;
 	}
+	return 0;
 }
 
 /* A batch queue is being served as long as some CPU runs what came from it. */
@@ -83,15 +88,16 @@ static __always_inline void end_batch_run(struct cpu_ctx *c)
 }
 
 /* What runs is batch work from here on, and goes on as long as others of it have had more. */
-static __always_inline void run_as_batch(struct task_struct *p, struct task_ctx *t,
-					 struct cpu_ctx *c, u64 now)
+static __always_inline void run_as_batch(struct task_struct *p, struct task_ctx *t, s32 cpu,
+					 u64 now)
 {
+	struct cpu_ctx *c = cpu_ctx_of(cpu);
+
 	c->tier = TIER_BATCH;
 	if (t->queue & QUEUE_BATCH)
 		return;
-	charge_run(p, t, c, now);
-	rebase_vtime(t, t->queue + QUEUE_BATCH);
-	clamp_vtime(t);
+	charge_run(p, t, cpu, now);
+	move_to(t, t->queue + QUEUE_BATCH);
 	begin_batch_run(c, t);
 }
 
@@ -114,48 +120,35 @@ VERIFIED_ONCE bool take_batch(s32 cpu, u64 now)
 	return false;
 }
 
-static __always_inline bool is_stalled(u32 queue, u64 now, u64 thresh_ns)
+/* The batch queue of the CPU or of its node, whichever has waited longer. */
+static __always_inline u32 longest_batch(s32 cpu, u64 now)
+{
+	u32 own = cpu_queue(cpu, QUEUE_BATCH);
+	u32 node = node_queue(cpu, QUEUE_BATCH);
+
+	return queue_wait_ns(own, now) > queue_wait_ns(node, now) ? own : node;
+}
+
+/* Takes from a batch queue of which nothing has been running for longer than the threshold. */
+VERIFIED_ONCE bool take_stalled(u32 queue, u64 now, u64 thresh_ns)
 {
 	const struct queue_state *q = queue_state_of(queue);
 
 	return nr_queued(queue) && q->running <= 0 &&
-	       time_delta(now, wait_start(q->turn_ns)) > thresh_ns;
-}
-
-/* Takes from the batch queue that waited longest, if that is longer than the threshold. */
-VERIFIED_ONCE bool take_waiting_batch(s32 cpu, u64 now, u64 thresh_ns)
-{
-	u32 own = cpu_queue(cpu, QUEUE_BATCH);
-	u32 node = node_queue(cpu, QUEUE_BATCH);
-	u32 longest = queue_wait_ns(own, now) > queue_wait_ns(node, now) ? own : node;
-
-	return waits_longer(longest, now, thresh_ns) && queue_take(longest, now);
-}
-
-/* Takes from the batch queue of which nothing has been running for longer than the threshold. */
-static __always_inline bool take_stalled_batch(s32 cpu, u64 now, u64 thresh_ns)
-{
-	u32 own = cpu_queue(cpu, QUEUE_BATCH);
-	u32 node = node_queue(cpu, QUEUE_BATCH);
-
-	return (is_stalled(own, now, thresh_ns) && queue_take(own, now)) ||
-	       (is_stalled(node, now, thresh_ns) && queue_take(node, now));
+	       time_delta(now, wait_start(q->turn_ns)) > thresh_ns && queue_take_head(queue, now);
 }
 
 /* One node per call: all its CPUs may be offline or held by a higher class. */
 static __always_inline bool help_node(struct cpu_ctx *c, u64 now)
 {
 	u32 node = c->node_cursor + 1;
-	u32 interactive, batch;
 
 	if (node >= topology.nr_nodes)
 		node = 0;
 	c->node_cursor = node;
-	interactive = queue_of_node(node, QUEUE_INTERACTIVE);
-	batch = queue_of_node(node, QUEUE_BATCH);
-	return (waits_longer(interactive, now, limits.starvation_rescue_ns) &&
-		queue_take(interactive, now)) ||
-	       (waits_longer(batch, now, limits.starvation_rescue_ns) && queue_take(batch, now));
+	return queue_take_late(queue_of_node(node, QUEUE_INTERACTIVE), now,
+			       limits.starvation_rescue_ns) ||
+	       queue_take_late(queue_of_node(node, QUEUE_BATCH), now, limits.starvation_rescue_ns);
 }
 
 /*
@@ -166,6 +159,7 @@ VERIFIED_ONCE bool help_neighbour(s32 cpu, u64 now)
 {
 	struct cpu_ctx *c = cpu_ctx_of(cpu);
 	u32 other = c->help_cursor + 1;
+	u32 interactive, batch;
 
 	if (topology.nr_nodes > 1 && help_node(c, now))
 		return true;
@@ -176,11 +170,11 @@ VERIFIED_ONCE bool help_neighbour(s32 cpu, u64 now)
 	c->help_cursor = other;
 	if (other == (u32)cpu)
 		return false;
-	if (waits_longer(cpu_queue(other, QUEUE_INTERACTIVE), now, limits.overflow_rescue_ns) &&
-	    queue_steal(cpu_queue(other, QUEUE_INTERACTIVE), now))
-		return true;
-	return waits_longer(cpu_queue(other, QUEUE_BATCH), now, limits.starvation_rescue_ns) &&
-	       queue_steal(cpu_queue(other, QUEUE_BATCH), now);
+	interactive = cpu_queue(other, QUEUE_INTERACTIVE);
+	batch = cpu_queue(other, QUEUE_BATCH);
+	return (can_steal(interactive) &&
+		queue_take_late(interactive, now, limits.overflow_rescue_ns)) ||
+	       (can_steal(batch) && queue_take_late(batch, now, limits.starvation_rescue_ns));
 }
 
 /* A local queue takes only what its CPU may run; anything else would end the scheduler. */
@@ -256,18 +250,16 @@ static __always_inline u64 batch_stall_max_ns(void)
  * Step 0. Placement keeps CPUs so busy that a shared queue may never come up; one that aged past the
  * threshold goes before everything. Batch work only when other work ran here since its last turn.
  */
-static __always_inline bool rescue_overflow(s32 cpu, u64 now)
+VERIFIED_ONCE bool rescue_overflow(s32 cpu, u64 now)
 {
-	u32 interactive = node_queue(cpu, QUEUE_INTERACTIVE);
+	u64 stall_ns = batch_stall_max_ns();
 
 	if (rescue_overtaken(cpu, now))
 		return true;
-	if (waits_longer(interactive, now, limits.overflow_rescue_ns) &&
-	    queue_take(interactive, now)) {
-		count(CNT_OVERFLOW_RESCUES);
-		return true;
-	}
-	if (cpu_ctx_of(cpu)->since_batch && take_stalled_batch(cpu, now, batch_stall_max_ns())) {
+	if (queue_take_late(node_queue(cpu, QUEUE_INTERACTIVE), now, limits.overflow_rescue_ns) ||
+	    (cpu_ctx_of(cpu)->since_batch &&
+	     (take_stalled(cpu_queue(cpu, QUEUE_BATCH), now, stall_ns) ||
+	      take_stalled(node_queue(cpu, QUEUE_BATCH), now, stall_ns)))) {
 		count(CNT_OVERFLOW_RESCUES);
 		return true;
 	}
@@ -295,7 +287,7 @@ static __always_inline bool is_batch_due(s32 cpu, u64 now)
 }
 
 /* Step 2. Deficit round robin: after so many runs of other tiers, one of batch before those that wait. */
-static __always_inline bool force_batch(s32 cpu, u64 now)
+VERIFIED_ONCE bool force_batch(s32 cpu, u64 now)
 {
 	if (!is_batch_due(cpu, now) || !interactive_waits(cpu) || !take_batch(cpu, now))
 		return false;
@@ -306,7 +298,7 @@ static __always_inline bool force_batch(s32 cpu, u64 now)
 /* Step 3. The safety net: a batch queue that nobody served. */
 static __always_inline bool rescue_starved(s32 cpu, u64 now)
 {
-	if (!take_waiting_batch(cpu, now, limits.starvation_rescue_ns))
+	if (!queue_take_late(longest_batch(cpu, now), now, limits.starvation_rescue_ns))
 		return false;
 	count(CNT_STARVATION_RESCUES);
 	return true;
@@ -315,7 +307,7 @@ static __always_inline bool rescue_starved(s32 cpu, u64 now)
 /* Step 5. Beyond the sojourn threshold the queue that waited longest goes, not the one in turn. */
 static __always_inline bool rescue_sojourn(s32 cpu, u64 now)
 {
-	if (!take_waiting_batch(cpu, now, knobs.sojourn_thresh_ns))
+	if (!queue_take_late(longest_batch(cpu, now), now, knobs.sojourn_thresh_ns))
 		return false;
 	count(CNT_SOJOURN_RESCUES);
 	return true;

@@ -12,8 +12,8 @@ static __always_inline u64 batch_slice(struct task_struct *p, const struct task_
 	u64 queued = nr_queued(node_queue(cpu, QUEUE_BATCH)) +
 		     nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)) + own * nr_online;
 
-	return slice_of_batch(knobs.batch_slice_ns, shared_weight(p->scx.weight, task_share(p, t)),
-			      queued, nr_online);
+	return slice_of_batch(knobs.batch_slice_ns, shared_weight(p->scx.weight, t->share), queued,
+			      nr_online);
 }
 
 /*
@@ -35,6 +35,7 @@ static __always_inline u64 task_slice(struct task_struct *p, const struct task_c
 /* A new one, or what was left of the last. */
 static __always_inline u64 begin_slice(struct task_ctx *t, u64 slice_ns, u64 now)
 {
+	t->slice_ns = slice_ns;
 	if (t->slice_left_ns && t->slice_left_ns < slice_ns)
 		slice_ns = t->slice_left_ns;
 	else

@@ -14,8 +14,8 @@ const TRACING: &str = "/sys/kernel/tracing";
 const PATIENCE_NS: u64 = 60_000_000_000;
 /// What a scheduler costs per second is not known before this: what follows a start is no steady state.
 const STEADY_NS: u64 = 10_000_000_000;
-/// How often to look.
-const GLANCE_NS: u64 = 1_000_000;
+/// How often to look: in exact virtual time each look lengthens what it looks at.
+const GLANCE_NS: u64 = 5_000_000;
 /// Lines of the kernel's log and of the trace that are kept of a crash.
 const LOG_LINES: usize = 200;
 const TRACE_LINES: usize = 400;

@@ -12,7 +12,7 @@ const WQ_WORKER: u32 = 0x20;
 const SCHED_IDLE: u32 = 5;
 
 #[test]
-fn every_wake_up_after_the_first_counts_in_the_averages() {
+fn every_wake_up_after_the_first_counts_in_the_averages_when_the_task_sleeps_again() {
     let mut m = Machine::with_cpus(1);
     let task = new_task(&mut m, "task");
     let seen: Vec<_> = (0..4)
@@ -23,7 +23,7 @@ fn every_wake_up_after_the_first_counts_in_the_averages() {
         })
         .collect();
     // Every 10 ms, with one switch each; from 20 and 0, which new tasks begin with.
-    assert_eq!(seen, [(0, 20, 0), (1, 15, 5), (2, 12, 7), (3, 11, 8)]);
+    assert_eq!(seen, [(1, 20, 0), (2, 15, 5), (3, 12, 7), (4, 11, 8)]);
 }
 
 #[test]
@@ -74,12 +74,14 @@ fn a_latency_critical_task_that_begins_to_wake_rarely_ends_as_batch() {
 }
 
 #[test]
-fn the_wake_up_itself_moves_the_tier() {
+fn how_long_a_task_slept_moves_the_tier_with_its_next_sleep() {
     let mut m = Machine::with_cpus(1);
     let task = new_task(&mut m, "task");
     m.set_history(task, 4, 2, 100 * US);
     assert_eq!(tiers(&mut m, task, 1, MS / 10, 1_000 * MS), [INTERACTIVE]);
     m.interrupt(task, 0);
+    assert_eq!(tier(&m, task), INTERACTIVE);
+    m.sleep(0);
     assert_eq!(tier(&m, task), BATCH);
 }
 
@@ -121,14 +123,13 @@ fn switches_that_a_task_did_not_want_count_as_well() {
     let rates = [0, 3].map(|losses| {
         let mut m = Machine::with_cpus(1);
         let task = settled(&mut m, INTERACTIVE);
+        tiers(&mut m, task, 1, 0, 10 * MS);
         m.interrupt(task, 0);
         for _ in 0..losses {
             m.hold(0);
             m.unhold(0);
         }
         m.sleep(0);
-        m.advance(10 * MS);
-        m.interrupt(task, 0);
         m.view(task).csw_rate
     });
     // From 2 an eighth of the way to 10 and to 40.
@@ -297,7 +298,7 @@ fn a_kworker_that_runs_on_is_no_longer_latency_critical() {
 }
 
 #[test]
-fn the_idle_class_is_batch_whatever_it_does() {
+fn the_idle_class_is_batch_whatever_it_does_from_its_next_sleep_on() {
     for (policy, is_group_idle, expected) in [
         (SCHED_IDLE, false, BATCH),
         (0, true, BATCH),
@@ -307,8 +308,8 @@ fn the_idle_class_is_batch_whatever_it_does() {
         let task = settled(&mut m, LAT_CRITICAL);
         m.set_policy(task, policy);
         m.join_group(task, is_group_idle);
-        let seen = tiers(&mut m, task, 3, MS / 10, 5 * MS);
-        assert_eq!(seen, [expected; 3]);
+        let seen = tiers(&mut m, task, 4, MS / 10, 5 * MS);
+        assert_eq!(seen[1..], [expected; 3]);
         assert_eq!(tier(&m, task), expected);
     }
 }

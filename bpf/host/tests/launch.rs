@@ -204,7 +204,7 @@ fn sleepers_have_most_of_their_share_beside_hogs_and_programs_that_are_launched_
             }
             let whole_ns = SECONDS * SEC * u64::from(nr_cpus);
             let part = (ran_ns(&m) - before_ns) as f64 / whole_ns as f64;
-            assert!(part >= 0.12, "{run_ns} at {nr_cpus} CPUs: {part}");
+            assert!(part >= 0.1, "{run_ns} at {nr_cpus} CPUs: {part}");
         }
     }
 }

@@ -7,7 +7,7 @@ use pandemonium_bpf_host::scenes::{new_task, settled, tiers};
 const MS: u64 = 1_000_000;
 
 #[test]
-fn every_sleep_is_counted_by_its_length() {
+fn every_sleep_is_counted_by_its_length_when_the_next_one_begins() {
     let mut m = Machine::with_cpus(1);
     let task = settled(&mut m, INTERACTIVE);
     for sleep_ns in [
@@ -24,6 +24,7 @@ fn every_sleep_is_counted_by_its_length() {
         tiers(&mut m, task, 1, 7 * MS, sleep_ns);
     }
     m.interrupt(task, 0);
+    m.sleep(0);
     assert_eq!(m.sleeps(), [2, 2, 2, 3]);
 }
 

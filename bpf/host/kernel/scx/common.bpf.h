@@ -33,7 +33,9 @@
 #define BPF_RB_NO_WAKEUP	       1
 #define BPF_RB_FORCE_WAKEUP	       2
 
-#define bpf_for(i, start, end)	      for (i = (start); i < (__typeof__(i))(end); i++)
+#define bpf_for(i, start, end) for (i = (start); i < (__typeof__(i))(end); i++)
+/* What the verifier needs to know that a loop ends. */
+#define can_loop		      true
 #define bpf_ksym_exists(symbol)	      true
 #define bpf_core_field_exists(...)    true
 #define bpf_core_field_size(field)    sizeof(field)
