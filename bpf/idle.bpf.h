@@ -246,13 +246,24 @@ static __always_inline u32 closeness_of(const struct task_struct *p, const struc
 	return mode >= AFFINITY_STRONG ? SEARCH_CLOSE | SEARCH_STRONG : SEARCH_CLOSE;
 }
 
+/* Whether nothing is idle in the only cache there is. */
+static __always_inline bool is_saturated(s32 cpu)
+{
+	const struct idle_mask *mask = idle_mask_of(idle_cpu_of(cpu)->llc);
+
+	return topology.nr_llcs <= 1 && !(mask->words[0] | mask->words[1]);
+}
+
 /* For a task that may run anywhere: the primary domain until it is saturated, then the rest. */
 static __always_inline s32 claim_for(const struct task_struct *p, const struct task_ctx *t,
 				     s32 prev)
 {
 	u32 how = closeness_of(p, t);
-	s32 cpu = claim_within(prev, how | SEARCH_DOMAIN);
+	s32 cpu;
 
+	if (is_saturated(prev))
+		return -1;
+	cpu = claim_within(prev, how | SEARCH_DOMAIN);
 	if (cpu >= 0 || !settings.has_domain)
 		return cpu;
 	cpu = claim_within(prev, how);
