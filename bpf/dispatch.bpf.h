@@ -92,11 +92,15 @@ static __always_inline void go_on(s32 cpu, struct task_struct *prev, struct task
 static __always_inline void keep_running(s32 cpu, struct task_struct *prev, struct task_ctx *t,
 					 u64 now)
 {
-	t->may_move = has_better(cpu) && !is_restricted(prev);
-	/* Left without a slice, it comes to enqueue(), which finds the better CPU. */
-	if (!t->may_move)
-		go_on(cpu, prev, t,
-		      queue_kind_of(t) == QUEUE_BATCH ? knobs.batch_slice_ns : t->slice_ns, now);
+	s32 better = is_restricted(prev) ? -1 : claim_better(cpu);
+
+	if (better >= 0) {
+		/* Left without a slice, it comes to enqueue(), which sends it there. */
+		t->better_cpu = better + 1;
+		return;
+	}
+	go_on(cpu, prev, t, queue_kind_of(t) == QUEUE_BATCH ? knobs.batch_slice_ns : t->slice_ns,
+	      now);
 }
 
 /* Claimed for work that then went elsewhere, a CPU idles on without having left it. */

@@ -284,19 +284,19 @@ static __always_inline bool shares_core(s32 cpu)
 }
 
 /*
- * Whether there may be a better CPU for work that could go on here: one of the domain for what spilled out of it, a core
- * of its own for what shares one. Only a search can tell.
+ * A better CPU for work that could go on here: one of the domain for what spilled out of it, a core of
+ * its own for what shares one. Negative if there is none.
  */
-static __always_inline bool has_better(s32 cpu)
-{
-	if (settings.has_domain && !is_in_domain(cpu))
-		return true;
-	return is_selector_on() && shares_core(cpu);
-}
-
 static __always_inline s32 claim_better(s32 cpu)
 {
-	return claim_within(cpu, is_in_domain(cpu) ? SEARCH_DOMAIN | SEARCH_CORES : SEARCH_DOMAIN);
+	u32 how = SEARCH_DOMAIN;
+
+	if (is_in_domain(cpu)) {
+		if (!is_selector_on() || !shares_core(cpu))
+			return -1;
+		how |= SEARCH_CORES;
+	}
+	return claim_within(cpu, how);
 }
 
 #endif /* __PANDEMONIUM_IDLE_BPF_H */

@@ -107,8 +107,8 @@ void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
 
 	leave_queue(t);
 	restricted = is_restricted(p);
-	if (t->may_move && !restricted) {
-		place_better(p, t, cpu, now);
+	if (t->better_cpu && !restricted) {
+		place_on(p, t, t->better_cpu - 1, now);
 		return;
 	}
 	/* The kernel asks select_cpu() only for tasks with a choice. */
@@ -151,7 +151,7 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 		return;
 	leave_out_wait(t, now);
 	leave_queue(t);
-	t->may_move = false;
+	t->better_cpu = 0;
 	c->hands_over = false;
 	advance_clock(t);
 	t->started_ns = now;
@@ -391,9 +391,15 @@ void BPF_STRUCT_OPS(pandemonium_dump, struct scx_dump_ctx *dctx)
 
 	scx_bpf_dump("online=%u stealable=%d slice=%llu batch=%llu sojourn=%llu\n", nr_online,
 		     nr_stealable, knobs.slice_ns, knobs.batch_slice_ns, knobs.sojourn_thresh_ns);
-	bpf_for(i, NODE_QUEUES, queue_of_node(topology.nr_nodes - 1, QUEUE_BATCH) + 1)
-		scx_bpf_dump("queue %u: %llu waiting %llu ns\n", i, nr_queued(i),
-			     queue_wait_ns(i, now));
+	bpf_for(i, 0, topology.nr_nodes) {
+		u32 interactive = queue_of_node(i, QUEUE_INTERACTIVE);
+		u32 batch = queue_of_node(i, QUEUE_BATCH);
+
+		scx_bpf_dump(
+			"node %u: interactive %llu waiting %llu ns, batch %llu waiting %llu ns\n",
+			i, nr_queued(interactive), queue_wait_ns(interactive, now),
+			nr_queued(batch), queue_wait_ns(batch, now));
+	}
 }
 
 void BPF_STRUCT_OPS(pandemonium_dump_cpu, struct scx_dump_ctx *dctx, s32 cpu, bool idle)

@@ -182,8 +182,8 @@ struct task_ctx {
 	/* The last wake-up came from an interrupt, not from another task. */
 	bool is_external;
 	bool is_rescued;
-	/* It goes on only because nobody else wants its CPU, and there may be a better one. */
-	bool may_move;
+	/* One more than the idle CPU claimed for it to move to, or 0. */
+	u32 better_cpu;
 	/* Its control group while it counts there, and as how much. */
 	u32 group;
 	u32 group_load;

@@ -389,25 +389,13 @@ VERIFIED_ONCE int place_on(struct task_struct *p __arg_trusted, struct task_ctx 
 {
 	if (!t)
 		return 0;
+	t->better_cpu = 0;
 	if (!drains_from_idle && bpf_ksym_exists(scx_bpf_kick_cpu___optional)) {
 		queue_for_cpu(p, t, cpu, now);
 		scx_bpf_kick_cpu___optional(cpu, SCX_KICK_IDLE);
 		return 0;
 	}
 	return place(p, t, cpu, SCX_DSQ_LOCAL_ON | cpu, SCX_ENQ_IMMED);
-}
-
-/* To a better CPU than the one that it could go on with, or else on with that. */
-static __always_inline void place_better(struct task_struct *p, struct task_ctx *t, s32 cpu,
-					 u64 now)
-{
-	s32 better = claim_better(cpu);
-
-	t->may_move = false;
-	if (better >= 0)
-		place_on(p, t, better, now);
-	else
-		insert(p, SCX_DSQ_LOCAL, SCX_ENQ_IMMED);
 }
 
 /*

@@ -456,7 +456,7 @@ s32 host_claim(s32 prev, u32 tier, bool is_kthread, u64 affinity_mode)
 
 s32 host_claim_better(s32 cpu)
 {
-	return has_better(cpu) ? claim_better(cpu) : -1;
+	return claim_better(cpu);
 }
 
 bool host_is_idle_near(s32 cpu)
