@@ -8,8 +8,9 @@ use crate::tier::Tier;
 const MIN_OBSERVATIONS: u32 = 3;
 /// Confidence a profile needs before it may predict, permille.
 const MIN_CONFIDENCE_PERMILLE: u32 = 600;
-/// Observations that count half; later ones count an eighth.
-const FAST_OBSERVATIONS: u32 = 8;
+/// The averages are over so many observations at least: those before count alike, whichever came last, and later ones
+/// count an eighth.
+const AVERAGED_OBSERVATIONS: u32 = 8;
 /// What the kernel half takes a task for before it has shown anything; `INITIAL_RUNTIME_NS` and
 /// `INITIAL_WAKEUP_FREQ` in `bpf/classify.bpf.h`.
 const INITIAL_RUNTIME_NS: u64 = 100_000;
@@ -168,19 +169,16 @@ impl Profile {
         }
         let vote = &mut self.votes[o.tier.index()];
         *vote = vote.saturating_add(1);
-        let shift = if self.observations < FAST_OBSERVATIONS {
-            1
-        } else {
-            3
-        };
         // One name often stands for unlike programs ("python3"): the distance between their averages
         // has to lower the confidence as much as restlessness within one of them.
         let spread_ns = o.avg_runtime_ns.abs_diff(self.avg_runtime_ns);
-        self.runtime_dev_ns = ewma(self.runtime_dev_ns, o.runtime_dev_ns.max(spread_ns), shift);
-        self.avg_runtime_ns = ewma(self.avg_runtime_ns, o.avg_runtime_ns, shift);
-        self.wakeup_freq = ewma_u32(self.wakeup_freq, o.wakeup_freq, shift);
-        self.csw_rate = ewma_u32(self.csw_rate, o.csw_rate, shift);
         self.observations = self.observations.saturating_add(1);
+        let count = self.observations.min(AVERAGED_OBSERVATIONS);
+        let dev_ns = o.runtime_dev_ns.max(spread_ns);
+        self.runtime_dev_ns = average(self.runtime_dev_ns, dev_ns, count);
+        self.avg_runtime_ns = average(self.avg_runtime_ns, o.avg_runtime_ns, count);
+        self.wakeup_freq = average_u32(self.wakeup_freq, o.wakeup_freq, count);
+        self.csw_rate = average_u32(self.csw_rate, o.csw_rate, count);
         self.last_used = self.last_used.max(launches);
     }
 
@@ -278,16 +276,17 @@ fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// `old` moved towards `new` by a `2^-shift` part of the way; never outside of the two.
-fn ewma(old: u64, new: u64, shift: u32) -> u64 {
+/// `old` moved towards `new` by one `count`-th of the way, which makes it the mean of `count` values if it was that of the
+/// others; never outside of the two. `count` is at least 1.
+fn average(old: u64, new: u64, count: u32) -> u64 {
     if new >= old {
-        old + ((new - old) >> shift)
+        old + (new - old) / u64::from(count)
     } else {
-        old - ((old - new) >> shift)
+        old - (old - new) / u64::from(count)
     }
 }
 
-fn ewma_u32(old: u32, new: u32, shift: u32) -> u32 {
+fn average_u32(old: u32, new: u32, count: u32) -> u32 {
     // Between two values of 32 bits, so nothing is cut off.
-    ewma(u64::from(old), u64::from(new), shift) as u32
+    average(u64::from(old), u64::from(new), count) as u32
 }

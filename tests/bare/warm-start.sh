@@ -16,6 +16,7 @@ start_daemon
 short
 stop_daemon
 first=$(total warm_starts)
+pandemoniumd --check-profiles /tmp/state/profiles.bin
 
 echo "the next run of the daemon knows it"
 cp -r /tmp/state /tmp/known
