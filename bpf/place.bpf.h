@@ -14,6 +14,8 @@
 /* A usual run up to this is short; what should go on for more than the other can be interrupted for it. */
 #define SHORT_RUN_NS (250 * NSEC_PER_USEC_)
 #define LONG_REST_NS (250 * NSEC_PER_USEC_)
+/* What runs for no more than this part of the time between its wake-ups is rare. */
+#define RARE_PART 8
 
 /* A program that is launched stops only what has run for so long. */
 #define LAUNCH_AFTER_NS (4 * NSEC_PER_MSEC_)
@@ -64,15 +66,26 @@ static __always_inline u32 wake_rank(const struct task_ctx *t)
 									    TIER_BATCH;
 }
 
-/*
- * What needs next to nothing, as far as is known. Work that nobody should notice has no claim to go first, and
- * what somebody decided to be batch has none either.
- */
-static __always_inline bool is_short(const struct task_struct *p, const struct task_ctx *t)
+/* How little a wake-up asks for, as far as is known. */
+enum brevity {
+	BREVITY_NONE,
+	/* It usually runs for next to nothing. */
+	BREVITY_SHORT,
+	/* And seldom: whatever else wants the CPU loses no more than an eighth of it. */
+	BREVITY_SHORT_AND_RARE,
+};
+
+/* Work that nobody should notice has no claim to go first, and what somebody decided to be batch has none either. */
+static __always_inline u32 brevity_of(const struct task_struct *p, const struct task_ctx *t,
+				      u32 rank)
 {
-	if (!t->wakes || t->age < AGE_CLASSIFIED || t->avg_runtime_ns > SHORT_RUN_NS)
-		return false;
-	return t->tier != TIER_BATCH || (t->pinned != TIER_BATCH + 1 && !is_idle_class(p));
+	if (rank == TIER_BATCH || !t->wakes || t->age < AGE_CLASSIFIED ||
+	    t->avg_runtime_ns > SHORT_RUN_NS)
+		return BREVITY_NONE;
+	if (t->tier == TIER_BATCH && (t->pinned == TIER_BATCH + 1 || is_idle_class(p)))
+		return BREVITY_NONE;
+	return t->avg_runtime_ns <= t->interval_ns / RARE_PART ? BREVITY_SHORT_AND_RARE :
+								 BREVITY_SHORT;
 }
 
 /* Whether what runs needs the CPU for long still, if it needs what it usually does. */
@@ -82,12 +95,16 @@ static __always_inline bool goes_on_for_long(const struct cpu_ctx *c, u64 now)
 	       vtime_diff(c->expected_end, now) > (s64)LONG_REST_NS;
 }
 
-/* Lower tiers stop for higher ones, and what goes on for long stops for what is short. */
-static __always_inline bool may_preempt(const struct cpu_ctx *c, u32 rank, bool brief, u64 now)
+/*
+ * Lower tiers stop for higher ones, and what goes on for long stops for what is short. A turn of batch work is protected,
+ * but not from what is short and rare: that is gone in a moment, and the turn goes on, for it is still due.
+ */
+static __always_inline bool may_preempt(const struct cpu_ctx *c, u32 rank, u32 brevity, u64 now)
 {
-	if (c->tier >= rank && !(brief && rank > TIER_BATCH && goes_on_for_long(c, now)))
+	if (c->tier >= rank && !(brevity && goes_on_for_long(c, now)))
 		return false;
-	return now >= c->protected_until;
+	/* Without a branch for the verifier to follow in its caller's loop. */
+	return (now | -(u64)(brevity >> 1)) >= c->protected_until;
 }
 
 static __always_inline bool is_better_victim(const struct cpu_ctx *a, const struct cpu_ctx *b)
@@ -101,10 +118,10 @@ static __always_inline bool is_better_victim(const struct cpu_ctx *a, const stru
  * Whether the interrupt that wakes the task has stopped batch work already. Then nothing matters less, and
  * to stop other work would take one more interrupt, and the time until its CPU notices.
  */
-static __always_inline bool is_victim_here(const struct cpu_ctx *here, u32 rank, bool brief,
+static __always_inline bool is_victim_here(const struct cpu_ctx *here, u32 rank, u32 brevity,
 					   s32 prev_cpu, u64 now)
 {
-	return here->tier == TIER_BATCH && may_preempt(here, rank, brief, now) &&
+	return here->tier == TIER_BATCH && may_preempt(here, rank, brevity, now) &&
 	       here->node_queue == cpu_ctx_of(prev_cpu)->node_queue;
 }
 
@@ -112,7 +129,7 @@ static __always_inline bool is_victim_here(const struct cpu_ctx *here, u32 rank,
  * The allowed CPU nearby whose task may be stopped, matters least and has run longest; negative if none. With the number
  * of each turn known, as in a loop by can_loop, the verifier would look at all of them, and at every outcome.
  */
-VERIFIED_ONCE s32 victim_for_rank(const struct task_struct *p __arg_trusted, u32 rank, bool brief,
+VERIFIED_ONCE s32 victim_for_rank(const struct task_struct *p __arg_trusted, u32 rank, u32 brevity,
 				  s32 prev_cpu, u64 now)
 {
 	s32 best = -1;
@@ -127,7 +144,7 @@ VERIFIED_ONCE s32 victim_for_rank(const struct task_struct *p __arg_trusted, u32
 		if (cpu >= topology.nr_cpu_ids)
 			cpu -= topology.nr_cpu_ids;
 		c = cpu_ctx_of(cpu);
-		if (!may_preempt(c, rank, brief, now) || !is_allowed(p, cpu))
+		if (!may_preempt(c, rank, brevity, now) || !is_allowed(p, cpu))
 			continue;
 		if (best < 0 || is_better_victim(c, cpu_ctx_of(best)))
 			best = cpu;
@@ -299,7 +316,7 @@ VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task
 				s32 prev_cpu, u64 wake_flags, u64 now)
 {
 	s32 cpu = bpf_get_smp_processor_id();
-	bool brief;
+	u32 brevity;
 	u32 rank;
 
 	if (!t)
@@ -309,10 +326,10 @@ VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task
 	if (!may_interrupt(p, t, prev_cpu, wake_flags, now))
 		return prev_cpu;
 	rank = wake_rank(t);
-	brief = is_short(p, t);
-	if (!t->is_external || !is_victim_here(cpu_ctx_of(cpu), rank, brief, prev_cpu, now) ||
+	brevity = brevity_of(p, t, rank);
+	if (!t->is_external || !is_victim_here(cpu_ctx_of(cpu), rank, brevity, prev_cpu, now) ||
 	    !is_allowed(p, cpu))
-		cpu = victim_for_rank(p, rank, brief, prev_cpu, now);
+		cpu = victim_for_rank(p, rank, brevity, prev_cpu, now);
 	if (cpu < 0 || (wake_flags & SCX_WAKE_FORK &&
 			time_delta(now, cpu_ctx_of(cpu)->started_ns) < LAUNCH_AFTER_NS))
 		return prev_cpu;
@@ -363,7 +380,8 @@ static __always_inline bool claim_any_idle(s32 cpu)
 VERIFIED_ONCE bool place_pinned_wakeup(struct task_struct *p __arg_trusted, struct task_ctx *t,
 				       s32 cpu, u64 now)
 {
-	bool brief;
+	u32 brevity;
+	u32 rank;
 
 	if (!t)
 		return false;
@@ -376,8 +394,10 @@ VERIFIED_ONCE bool place_pinned_wakeup(struct task_struct *p __arg_trusted, stru
 		count(CNT_LOCAL_KTHREADS);
 		return true;
 	}
-	brief = is_short(p, t) && !is_crowded_out(p, t, cpu_queue(cpu, QUEUE_INTERACTIVE));
-	if (!may_preempt(cpu_ctx_of(cpu), wake_rank(t), brief, now))
+	rank = wake_rank(t);
+	brevity = is_crowded_out(p, t, cpu_queue(cpu, QUEUE_INTERACTIVE)) ? BREVITY_NONE :
+									    brevity_of(p, t, rank);
+	if (!may_preempt(cpu_ctx_of(cpu), rank, brevity, now))
 		return false;
 	interrupt_cpu(p, t, cpu);
 	return true;
@@ -428,7 +448,7 @@ static __always_inline bool place_on_victim(struct task_struct *p, struct task_c
 
 	if (!is_boosted(t) || restricted)
 		return false;
-	victim = victim_for_rank(p, wake_rank(t), false, cpu, now);
+	victim = victim_for_rank(p, wake_rank(t), BREVITY_NONE, cpu, now);
 	if (victim < 0)
 		return false;
 	claim_victim(victim);

@@ -169,17 +169,22 @@ fn however_long_other_batch_work_waits_batch_first_has_the_threshold_itself() {
 fn batch_after(interactive_runs: u32, knobs: &Knobs) -> (Machine, Task) {
     let mut m = held(2);
     m.set_knobs(knobs);
-    let batch = waiting(&mut m, BATCH);
-    waiting(&mut m, BATCH);
+    let batch = begin_batch_after(&mut m, interactive_runs);
+    (m, batch)
+}
+
+fn begin_batch_after(m: &mut Machine, interactive_runs: u32) -> Task {
+    let batch = waiting(m, BATCH);
+    waiting(m, BATCH);
     for _ in 0..interactive_runs {
-        waiting(&mut m, INTERACTIVE);
+        waiting(m, INTERACTIVE);
     }
     m.unhold(0);
     for _ in 0..interactive_runs {
         m.exit(0);
     }
     assert_eq!(m.running(0), Some(batch));
-    (m, batch)
+    batch
 }
 
 #[test]
@@ -210,9 +215,39 @@ fn batch_that_was_due_is_safe_from_wake_ups_for_as_long_as_the_knob_says() {
         let (mut m, batch) = batch_after(interactive_runs, &knobs);
         m.advance(after_ns);
         let waker = asleep(&mut m, INTERACTIVE, 0);
+        m.set_history(waker, 10, 2, MS);
         m.interrupt(waker, 0);
         let expected = if is_safe { batch } else { waker };
         assert_eq!(m.running(0), Some(expected), "{thresh_ns} {after_ns}");
+    }
+}
+
+#[test]
+fn batch_that_was_due_stops_only_for_what_is_short_and_rare_and_is_still_due_after_it() {
+    for (pause_ns, is_rare) in [(2 * MS, true), (300 * US, false)] {
+        let mut m = held(2);
+        let short = asleep(&mut m, INTERACTIVE, 0);
+        m.unhold(0);
+        m.interrupt(short, 0);
+        m.advance(50 * US);
+        m.sleep(0);
+        m.hold(0);
+        m.advance(pause_ns);
+        // One of the runs that batch work has let go before it was that of the short one.
+        let batch = begin_batch_after(&mut m, Limits::for_cpus(2).deficit_budget - 1);
+        let other = asleep(&mut m, INTERACTIVE, 0);
+        m.set_history(other, 10, 2, MS);
+        m.interrupt(other, 0);
+        m.advance(90 * US);
+        m.interrupt(short, 0);
+        let expected = if is_rare { short } else { batch };
+        assert_eq!(m.running(0), Some(expected));
+        if is_rare {
+            m.advance(50 * US);
+            m.sleep(0);
+        }
+        assert_eq!(m.tier_on(0), BATCH);
+        assert!(m.view(other).waits);
     }
 }
 
