@@ -119,8 +119,8 @@ void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	kind = queue_kind_of(t);
 	queue = restricted ? cpu_queue(cpu, kind) : node_queue(cpu, kind);
-	/* What has begun keeps its place: there are no more of these than CPUs. */
-	if (kind == QUEUE_INTERACTIVE && !t->awake_run_ns && is_crowded_out(p, t, queue)) {
+	if (kind == QUEUE_INTERACTIVE &&
+	    (t->awake_run_ns ? outstays(p, t, queue) : is_crowded_out(p, t, queue))) {
 		queue += QUEUE_BATCH;
 		count(CNT_GUARDED);
 	}

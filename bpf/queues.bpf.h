@@ -345,6 +345,19 @@ static __always_inline bool is_crowded_out(const struct task_struct *p, const st
 	return nr_queued(queue) >= most && !is_boosted(t) && !(p->flags & PF_WQ_WORKER);
 }
 
+/*
+ * What has begun keeps its place among interactive work: there are no more of these than CPUs. But where others wait for
+ * every CPU, what goes on for longer than it usually does would wait until all of their credit is used up.
+ */
+VERIFIED_ONCE bool outstays(const struct task_struct *p __arg_trusted, const struct task_ctx *t,
+			    u32 queue)
+{
+	if (!t)
+		return false;
+	return t->awake_run_ns > cpu_bound_after_ns(t->avg_runtime_ns, BATCH_TURN_NS) &&
+	       queued_per_cpu(queue) && !is_boosted(t) && !(p->flags & PF_WQ_WORKER);
+}
+
 /* From now on the task counts as queued; queue_insert_entered() has to follow, or leave_queue(). */
 static __always_inline void queue_enter(struct task_ctx *t, u32 queue, u64 now)
 {

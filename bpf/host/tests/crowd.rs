@@ -142,3 +142,26 @@ fn one_of_the_crowd_that_is_interrupted_goes_on_first() {
     m.unhold(0);
     assert_eq!(m.running(0), Some(stopped));
 }
+
+/// Whether a task that loses its CPU after it has run for so long queues as batch work, while so many interactive ones wait.
+fn queues_as_batch(ran_ns: u64, waiting: u32) -> bool {
+    let mut m = held(2);
+    let task = asleep(&mut m, INTERACTIVE, 0);
+    m.unhold(0);
+    m.interrupt(task, 0);
+    for _ in 0..waiting {
+        let other = asleep(&mut m, INTERACTIVE, 0);
+        m.set_history(other, 10, 2, MS);
+        m.interrupt(other, 0);
+    }
+    m.advance(ran_ns);
+    m.hold(0);
+    m.waiting_in_node(0, Kind::Batch) > 0
+}
+
+#[test]
+fn what_goes_on_for_longer_than_usual_queues_as_batch_where_others_wait_for_every_cpu() {
+    assert!(queues_as_batch(MS, 2));
+    assert!(!queues_as_batch(MS, 1), "nobody waits for the other CPU");
+    assert!(!queues_as_batch(400 * US, 2), "not long");
+}

@@ -138,6 +138,35 @@ fn a_hog_among_four_irregular_sleepers_a_cpu_never_waits_for_8_ms_and_has_its_sh
     }
 }
 
+/// A task that computes from here on, and has slept before: for a lock, or for a page.
+#[test]
+fn a_hog_that_has_slept_never_waits_for_8_ms_among_sleepers_that_want_more_than_there_is() {
+    for nr_cpus in [2, 4] {
+        for (run_us, sleep_us, at_ms) in [
+            (50, 2000, 1),
+            (50, 2000, 4),
+            (300, 1000, 4),
+            (500, 300, 6),
+            (100, 500, 12),
+        ] {
+            for seed in 0..10 {
+                let mut m = Machine::with_cpus(nr_cpus);
+                irregular(&mut m, 4, 1000..=1000, 500..=1500, seed);
+                let hog = spawn(&mut m, 0, run_us * US, sleep_us * US);
+                m.run_for(at_ms * MS + seed * 77 * US);
+                m.set_habit(hog, SEC, 0);
+                m.forget_wait(hog);
+                m.run_for(SEC / 4);
+                let view = m.view(hog);
+                assert!(
+                    view.longest_wait_ns <= 8 * MS,
+                    "{run_us} us, then {sleep_us}, {at_ms} ms, {seed} at {nr_cpus} CPUs: {view:?}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn a_moment_of_other_batch_work_is_no_turn_of_the_hog_that_waits() {
     for nr_cpus in [2, 4, 8, 12] {
