@@ -99,12 +99,13 @@ static __always_inline bool goes_on_for_long(const struct cpu_ctx *c, u64 now)
  * Lower tiers stop for higher ones, and what goes on for long stops for what is short. A turn of batch work is protected,
  * but not from what is short and rare: that is gone in a moment, and the turn goes on, for it is still due.
  */
-static __always_inline bool may_preempt(const struct cpu_ctx *c, u32 rank, u32 brevity, u64 now)
+VERIFIED_ONCE bool may_preempt(s32 cpu, u32 rank, u32 brevity, u64 now)
 {
+	const struct cpu_ctx *c = cpu_ctx_of(cpu);
+
 	if (c->tier >= rank && !(brevity && goes_on_for_long(c, now)))
 		return false;
-	/* Without a branch for the verifier to follow in its caller's loop. */
-	return (now | -(u64)(brevity >> 1)) >= c->protected_until;
+	return brevity == BREVITY_SHORT_AND_RARE || now >= c->protected_until;
 }
 
 static __always_inline bool is_better_victim(const struct cpu_ctx *a, const struct cpu_ctx *b)
@@ -118,10 +119,11 @@ static __always_inline bool is_better_victim(const struct cpu_ctx *a, const stru
  * Whether the interrupt that wakes the task has stopped batch work already. Then nothing matters less, and
  * to stop other work would take one more interrupt, and the time until its CPU notices.
  */
-static __always_inline bool is_victim_here(const struct cpu_ctx *here, u32 rank, u32 brevity,
-					   s32 prev_cpu, u64 now)
+static __always_inline bool is_victim_here(s32 cpu, u32 rank, u32 brevity, s32 prev_cpu, u64 now)
 {
-	return here->tier == TIER_BATCH && may_preempt(here, rank, brevity, now) &&
+	const struct cpu_ctx *here = cpu_ctx_of(cpu);
+
+	return here->tier == TIER_BATCH && may_preempt(cpu, rank, brevity, now) &&
 	       here->node_queue == cpu_ctx_of(prev_cpu)->node_queue;
 }
 
@@ -144,7 +146,7 @@ VERIFIED_ONCE s32 victim_for_rank(const struct task_struct *p __arg_trusted, u32
 		if (cpu >= topology.nr_cpu_ids)
 			cpu -= topology.nr_cpu_ids;
 		c = cpu_ctx_of(cpu);
-		if (!may_preempt(c, rank, brevity, now) || !is_allowed(p, cpu))
+		if (!may_preempt(cpu, rank, brevity, now) || !is_allowed(p, cpu))
 			continue;
 		if (best < 0 || is_better_victim(c, cpu_ctx_of(best)))
 			best = cpu;
@@ -327,7 +329,7 @@ VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task
 		return prev_cpu;
 	rank = wake_rank(t);
 	brevity = brevity_of(p, t, rank);
-	if (!t->is_external || !is_victim_here(cpu_ctx_of(cpu), rank, brevity, prev_cpu, now) ||
+	if (!t->is_external || !is_victim_here(cpu, rank, brevity, prev_cpu, now) ||
 	    !is_allowed(p, cpu))
 		cpu = victim_for_rank(p, rank, brevity, prev_cpu, now);
 	if (cpu < 0 || (wake_flags & SCX_WAKE_FORK &&
@@ -397,7 +399,7 @@ VERIFIED_ONCE bool place_pinned_wakeup(struct task_struct *p __arg_trusted, stru
 	rank = wake_rank(t);
 	brevity = is_crowded_out(p, t, cpu_queue(cpu, QUEUE_INTERACTIVE)) ? BREVITY_NONE :
 									    brevity_of(p, t, rank);
-	if (!may_preempt(cpu_ctx_of(cpu), rank, brevity, now))
+	if (!may_preempt(cpu, rank, brevity, now))
 		return false;
 	interrupt_cpu(p, t, cpu);
 	return true;
