@@ -8,8 +8,7 @@ use crate::tier::Tier;
 const MIN_OBSERVATIONS: u32 = 3;
 /// Confidence a profile needs before it may predict, permille.
 const MIN_CONFIDENCE_PERMILLE: u32 = 600;
-/// The averages are over so many observations at least: those before count alike, whichever came last, and later ones
-/// count an eighth.
+/// So many first observations count alike, whichever came last; later ones count an eighth.
 const AVERAGED_OBSERVATIONS: u32 = 8;
 /// What the kernel half takes a task for before it has shown anything; `INITIAL_RUNTIME_NS` and
 /// `INITIAL_WAKEUP_FREQ` in `bpf/classify.bpf.h`.
