@@ -88,6 +88,11 @@ impl KernelStatus {
     pub fn is_enabled(&self) -> bool {
         self.state == "enabled"
     }
+
+    /// Whether some scheduler is loaded or on its way out: the kernel takes no other one until it has gone.
+    pub fn is_taken(&self) -> bool {
+        matches!(self.state.as_str(), "enabling" | "enabled" | "disabling")
+    }
 }
 
 /// The kernel half of the scheduler.

@@ -227,12 +227,12 @@ impl Daemon {
     /// While not running: notices other schedulers come and go.
     pub(super) fn look_around(&mut self) {
         let kernel = self.engine.status();
-        let is_taken = kernel.is_enabled() && !self.engine.is_attached();
+        let is_foreign = kernel.is_enabled() && !self.engine.is_attached();
         match self.status.state {
-            State::Conflict if !is_taken && self.retry_at.is_none() => {
+            State::Conflict if !kernel.is_taken() && self.retry_at.is_none() => {
                 self.settle(State::Stopped, CONFLICT_OVER)
             }
-            State::Ejected | State::Stopped if is_taken && self.wanted.target() != Mode::Off => {
+            State::Ejected | State::Stopped if is_foreign && self.wanted.target() != Mode::Off => {
                 self.not_attached(&AttachError::Foreign(printable(kernel).ops));
             }
             _ => {}

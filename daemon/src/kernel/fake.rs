@@ -247,6 +247,7 @@ impl Kernel for ScriptedKernel {
         let (state, ops) = match &stage.script.foreign {
             _ if stage.script.unsupported => ("unavailable", ""),
             _ if self.attached => ("enabled", OPS_NAME),
+            Some(name) if stage.script.foreign_leaves => ("disabling", name.as_str()),
             Some(name) => ("enabled", name.as_str()),
             None => ("disabled", ""),
         };

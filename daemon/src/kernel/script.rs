@@ -31,6 +31,8 @@ pub struct Script {
     pub attach: Vec<Outcome>,
     /// Another scheduler that is loaded while ours is not.
     pub foreign: Option<String>,
+    /// The kernel is about to take the other scheduler off.
+    pub foreign_leaves: bool,
     /// The kernel has no sched_ext.
     pub unsupported: bool,
     /// The load, one step after the other; the last one lasts for ever.
@@ -50,6 +52,7 @@ impl Default for Script {
             attach_ms: 0,
             attach: Vec::new(),
             foreign: None,
+            foreign_leaves: false,
             unsupported: false,
             step: Vec::new(),
         }

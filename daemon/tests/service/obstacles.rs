@@ -21,6 +21,16 @@ async fn a_foreign_scheduler_is_left_alone_and_the_kernel_taken_only_on_request(
     let error = world.set_mode(mode::ADAPTIVE).await.unwrap_err();
     assert_eq!(BusError::of(&error), Some(BusError::ForeignScheduler));
 
+    world.script("foreign = \"scx_other\"\nforeign_leaves = true");
+    until("the kernel takes it off", async || {
+        scheduler.kernel_state().await.unwrap() == "disabling"
+    })
+    .await;
+    stays("in the way until it has gone", async || {
+        world.state().await == state::CONFLICT
+    })
+    .await;
+
     world.script("");
     world.until_state(state::STOPPED).await;
     stays("free, but not taken", async || {
