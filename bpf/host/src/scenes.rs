@@ -4,7 +4,10 @@ use std::ops::RangeInclusive;
 
 use pandemonium_policy::{Cpu, Knobs, Topology};
 
-use crate::machine::{INTERACTIVE, Kind, Machine, Task};
+use crate::machine::{BATCH, Counter, INTERACTIVE, Kind, Machine, Task};
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
 
 /// Batch work ahead of its queue's clock by this is no reason to preempt other batch work.
 pub const AHEAD: i64 = 1_000_000;
@@ -178,4 +181,50 @@ pub fn displaced(m: &mut Machine) -> Task {
     m.hold(1);
     assert_eq!(m.waiting_in_node(0, Kind::Interactive), 1);
     task
+}
+
+/// After so long a tick comes on CPU 0; how often ticks have preempted by then.
+pub fn preempts_after(m: &mut Machine, ns: u64) -> u64 {
+    m.advance(ns);
+    m.tick(0);
+    m.counter(Counter::TickPreempts)
+}
+
+/// The slice on `cpu`, idle or busy with batch work, of a task that would like a longer one.
+pub fn slice_of(m: &mut Machine, tier: u32, cpu: u32) -> u64 {
+    let task = asleep(m, tier, cpu);
+    m.set_vtime(task, -AHEAD);
+    match tier {
+        BATCH => m.set_history(task, 1, 1, 90 * MS),
+        INTERACTIVE => m.set_history(task, 64, 20, 90 * MS),
+        _ => m.set_history(task, 64, 100, 90 * MS),
+    }
+    assert_eq!(m.view(task).tier, tier);
+    m.interrupt(task, cpu);
+    assert_eq!(m.running(cpu), Some(task));
+    m.view(task).slice_ns
+}
+
+/// Slices in bursts and longruns are shorter than others.
+pub fn short_in_bursts() -> Knobs {
+    with_knobs(|knobs| knobs.burst_slice_ns = 300 * US)
+}
+
+/// Cores of two siblings if `smt`, several caches and nodes if they are many; with `holes`, every fifth
+/// number is no CPU's.
+pub fn topology(nr_cpus: u32, smt: bool, per_node: u32, holes: bool) -> Topology {
+    let cpus = (0..nr_cpus)
+        .filter(|id| !holes || id % 5 != 3)
+        .map(|id| Cpu {
+            id,
+            online: true,
+            core: if smt { id / 2 * 2 } else { id },
+            l2: id / 2 * 2,
+            l3: id / 8 * 8,
+            node: id / per_node,
+            max_khz: 0,
+        });
+    Topology {
+        cpus: cpus.collect(),
+    }
 }

@@ -3,9 +3,9 @@
 
 use pandemonium_bpf_host::machine::{BATCH, Counter, INTERACTIVE, LAT_CRITICAL, Machine};
 use pandemonium_bpf_host::scenes::{
-    AHEAD, asleep, displaced, held, running, waiting, waiting_for, with_knobs,
+    AHEAD, asleep, displaced, held, running, slice_of, waiting, waiting_for, with_knobs,
 };
-use pandemonium_policy::Settings;
+use pandemonium_policy::{Knobs, Settings};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -211,5 +211,21 @@ fn the_tick_takes_nothing_from_a_cpu_that_goes_offline() {
         m.tick(2);
         assert_eq!(m.counter(Counter::TickPreempts), preempts);
         assert_eq!(m.running(2) == Some(hog), goes_offline);
+    }
+}
+
+#[test]
+fn the_longest_slices_count_from_the_next_start_on() {
+    let mut m = Machine::with_cpus(2);
+    for (tier, before_ns, after_ns) in [(BATCH, 20 * MS, 7 * MS), (INTERACTIVE, MS, 500 * US)] {
+        m.set_knobs(&Knobs::default());
+        assert_eq!(slice_of(&mut m, tier, 0), before_ns);
+        m.set_knobs(&with_knobs(|knobs| {
+            knobs.batch_slice_ns = 7 * MS;
+            knobs.slice_ns = 500 * US;
+        }));
+        assert_eq!(slice_of(&mut m, tier, 1), after_ns);
+        m.sleep(0);
+        m.sleep(1);
     }
 }
