@@ -215,10 +215,9 @@ impl Authority {
         };
         let answer = tokio::select! {
             answer = asked => answer?,
-            () = gone(bus, sender) => {
-                cancel(&polkit, &ticket).await;
-                return Err(denied("The caller has left the bus."));
-            }
+            // polkit closes the dialogs of whoever leaves the bus by itself, and may hang for good if it is asked to
+            // while it does so: docs/decisions/0029.
+            () = gone(bus, sender) => return Err(denied("The caller has left the bus.")),
         };
         match (answer.is_authorized, answer.is_challenge && !may_ask) {
             (true, _) => Ok(()),

@@ -8,6 +8,7 @@ use pandemonium_api::{
     SCHEDULER_INTERFACE, Scheduler1Proxy, action, mode, state,
 };
 use roxmltree::{Document, Node, ParsingOptions};
+use tokio::task::JoinSet;
 use zbus::fdo::PropertiesProxy;
 use zbus::{Connection, Variant};
 
@@ -16,6 +17,8 @@ use crate::pretended_polkit::Answer;
 
 /// Far longer than a read takes on a loaded machine.
 const FOR_EVER: Duration = Duration::from_secs(60);
+/// So many requests of one user may wait for polkit.
+const WAITING_PER_USER: usize = 4;
 
 /// Calls SetMode the way a script does: without allowing a dialog.
 async fn set_mode_quietly(client: &Connection, mode: &str) -> zbus::Result<()> {
@@ -152,6 +155,7 @@ async fn readers_are_answered_while_polkit_hangs() {
     // The one without dialog gives up by itself, and is refused.
     let error = quiet.await.unwrap().unwrap_err();
     assert_eq!(BusError::of(&error), Some(BusError::AccessDenied));
+    assert_eq!(world.polkit.cancelled.lock().unwrap().len(), 1);
     assert_eq!(world.state().await, state::RUNNING);
 
     // Another caller is not held up by the open dialog.
@@ -159,33 +163,6 @@ async fn readers_are_answered_while_polkit_hangs() {
     set_mode_quietly(&other, mode::BPF).await.unwrap();
     assert_eq!(world.scheduler().await.mode().await.unwrap(), mode::BPF);
     dialog.abort();
-}
-
-#[tokio::test]
-async fn a_dialog_is_taken_back_when_the_caller_leaves() {
-    let world = World::start("").await;
-    world.until_state(state::RUNNING).await;
-    world.polkit.answer(Answer::Hang);
-    let leaver = world.bus.connect().await;
-    let proxy = pandemonium_api::Scheduler1Proxy::new(&leaver)
-        .await
-        .unwrap();
-    let call = tokio::spawn(async move { proxy.set_mode(mode::OFF, HashMap::new()).await });
-    until("it waits", async || world.polkit.questions().len() == 1).await;
-    call.abort();
-    let _ = call.await;
-    leaver.close().await.unwrap();
-    until("it is taken back", async || {
-        world.polkit.cancelled.lock().unwrap().len() == 1
-    })
-    .await;
-    assert_eq!(world.state().await, state::RUNNING);
-    // An answer that comes all the same is for nobody.
-    world.polkit.release();
-    stays("nothing happens", async || {
-        world.scheduler().await.requested_mode().await.unwrap() == mode::ADAPTIVE
-    })
-    .await;
 }
 
 /// Every method that asks polkit.
@@ -259,33 +236,67 @@ async fn wishes(world: &World) -> impl PartialEq + std::fmt::Debug {
     )
 }
 
+/// Requests of this user that wait until only one more may.
+async fn all_but_one_wait(world: &World) -> JoinSet<()> {
+    let mut waiting = JoinSet::new();
+    for number in 1..WAITING_PER_USER {
+        let client = world.client.clone();
+        waiting.spawn(async move { call(&client, "List").await.unwrap() });
+        until("it waits", async || {
+            world.polkit.questions().len() == number
+        })
+        .await;
+    }
+    assert!(!is_full(world).await);
+    waiting
+}
+
+/// Whether one more request of this user would be too many. Those that wait go on waiting.
+async fn is_full(world: &World) -> bool {
+    world.polkit.answer(Answer::Deny);
+    let refusal = set_mode_quietly(&world.client, mode::OFF)
+        .await
+        .unwrap_err();
+    world.polkit.answer(Answer::Hang);
+    match BusError::of(&refusal) {
+        Some(BusError::LimitsExceeded) => true,
+        Some(BusError::AccessDenied) => false,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[tokio::test]
-async fn whatever_a_caller_asked_for_is_taken_back_when_it_leaves() {
+async fn whoever_leaves_waits_no_more_and_polkit_closes_the_dialog_unasked() {
     let world = World::start("").await;
     world.until_state(state::RUNNING).await;
     let before = wishes(&world).await;
     world.polkit.answer(Answer::Hang);
+    let others = all_but_one_wait(&world).await;
     let members = guarded();
     assert!(members.len() > 20, "{members:?}");
-    for (number, member) in members.iter().enumerate() {
+    for member in &members {
+        let asked = world.polkit.questions().len();
         let leaver = world.bus.connect().await;
         let (client, name) = (leaver.clone(), member.clone());
         let waiting = tokio::spawn(async move { call(&client, &name).await });
         until(&format!("{member} waits"), async || {
             assert!(!waiting.is_finished(), "{member} did not ask");
-            world.polkit.questions().len() > number
+            world.polkit.questions().len() > asked
         })
         .await;
+        assert!(is_full(&world).await, "{member} does not count");
         waiting.abort();
         let _ = waiting.await;
         leaver.close().await.unwrap();
-        until(&format!("{member} is taken back"), async || {
-            world.polkit.cancelled.lock().unwrap().len() > number
+        until(&format!("{member} waits no more"), async || {
+            !is_full(&world).await
         })
         .await;
     }
+    assert_eq!(*world.polkit.cancelled.lock().unwrap(), [""; 0]);
     // An answer that comes all the same is for nobody.
     world.polkit.release();
+    others.join_all().await;
     stays("nothing happens", async || wishes(&world).await == before).await;
 }
 
@@ -337,7 +348,7 @@ async fn few_requests_of_one_user_wait() {
     let world = World::start("").await;
     world.until_state(state::RUNNING).await;
     world.polkit.answer(Answer::Hang);
-    let mut calls = tokio::task::JoinSet::new();
+    let mut calls = JoinSet::new();
     for _ in 0..12 {
         let proxy = world.scheduler().await;
         calls.spawn(async move { proxy.set_mode(mode::OFF, HashMap::new()).await });
@@ -349,7 +360,7 @@ async fn few_requests_of_one_user_wait() {
         refused += 1;
     }
     until("the others were asked about", async || {
-        world.polkit.questions().len() == 4
+        world.polkit.questions().len() == WAITING_PER_USER
     })
     .await;
     assert_eq!(world.state().await, state::RUNNING);
