@@ -24,6 +24,8 @@ enum queue_kind {
 #define SLICE_UNDECIDED_NS NSEC_PER_MSEC_
 /* Interactive tasks tied to one CPU; the node's queue has a limit by the number of CPUs. */
 #define QUEUED_PER_CPU_MAX 4
+/* How far behind the head of its queue interactive work comes back when it has used up its slice, virtual time. */
+#define BEHIND_HEAD_NS (500 * NSEC_PER_USEC_)
 
 static __always_inline u32 cpu_queue(s32 cpu, enum queue_kind kind)
 {
@@ -371,6 +373,23 @@ static __always_inline u64 turn_vtime(const struct task_ctx *t)
 	return t->slice_left_ns ? t->vtime - t->slice_vtime : t->vtime;
 }
 
+/*
+ * Virtual time at which interactive work queues. What was interrupted keeps its place. What has used up its slice and
+ * comes back among others is near the head again: they are only a little ahead of it, but pay by tier, and several
+ * would run for milliseconds each until they are not.
+ */
+static __always_inline u64 interactive_deadline(const struct task_ctx *t)
+{
+	u64 deadline;
+
+	if (t->slice_left_ns)
+		return queue_state_of(t->queue)->clock - VTIME_SPAN_NS;
+	deadline = t->vtime + awake_penalty_ns(t->awake_run_ns, t->tier);
+	if (!t->awake_run_ns || !queued_per_cpu(t->queue))
+		return deadline;
+	return vtime_earlier(deadline, head_vtime(t->queue, deadline) + BEHIND_HEAD_NS);
+}
+
 VERIFIED_ONCE int queue_insert_entered(struct task_struct *p __arg_trusted, struct task_ctx *t,
 				       u64 enq_flags)
 {
@@ -380,10 +399,7 @@ VERIFIED_ONCE int queue_insert_entered(struct task_struct *p __arg_trusted, stru
 		return 0;
 	if (t->queue < NODE_QUEUES && p->nr_cpus_allowed > 1)
 		mark_stealable(t);
-	deadline = turn_vtime(t);
-	if (!(t->queue & QUEUE_BATCH))
-		deadline = t->slice_left_ns ? queue_state_of(t->queue)->clock - VTIME_SPAN_NS :
-					      deadline + awake_penalty_ns(t->awake_run_ns, t->tier);
+	deadline = t->queue & QUEUE_BATCH ? turn_vtime(t) : interactive_deadline(t);
 	scx_bpf_dsq_insert_vtime(p, t->queue, SLICE_UNDECIDED_NS, deadline, enq_flags);
 	return 0;
 }

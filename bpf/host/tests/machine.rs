@@ -146,6 +146,32 @@ fn a_hog_that_has_slept_never_waits_for_8_ms_among_sleepers_that_want_more_than_
     }
 }
 
+/// Of thousands of beginnings some in which others were so far ahead of it in virtual time that it waited for 17 to 116 ms.
+#[test]
+fn a_hog_that_has_slept_is_near_the_head_again_when_it_has_used_up_its_slice() {
+    for (nr_cpus, seed, run_us, sleep_us, at_us) in [
+        (2, 77, 900, 400, 9000),
+        (2, 155, 900, 400, 9000),
+        (4, 92, 60, 1500, 3100),
+        (4, 232, 30, 300, 1900),
+        (4, 233, 30, 20, 100),
+    ] {
+        let mut m = Machine::with_cpus(nr_cpus);
+        irregular(&mut m, 4, 1000..=1000, 500..=1500, seed);
+        m.run_for(seed * 37 * US % (3 * MS));
+        let hog = spawn(&mut m, seed as u32 % nr_cpus, run_us * US, sleep_us * US);
+        m.run_for(at_us * US + seed * 77 * US % (2 * MS));
+        m.set_habit(hog, SEC, 0);
+        m.forget_wait(hog);
+        m.run_for(300 * MS);
+        let view = m.view(hog);
+        assert!(
+            view.longest_wait_ns <= 8 * MS,
+            "{run_us} us, then {sleep_us}, {at_us} us, {seed} at {nr_cpus} CPUs: {view:?}"
+        );
+    }
+}
+
 #[test]
 fn a_moment_of_other_batch_work_is_no_turn_of_the_hog_that_waits() {
     for nr_cpus in [2, 4, 8, 12] {
