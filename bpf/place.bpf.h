@@ -378,6 +378,17 @@ static __always_inline bool claim_any_idle(s32 cpu)
 	return scx_bpf_test_and_clear_cpu_idle(cpu);
 }
 
+/*
+ * Whether interactive work that can only run here is next once its waker sleeps, which it is about to do, so that nobody
+ * need be asked. Two that go on waking each other would never let batch work that waits have its turn, so that ends it.
+ */
+static __always_inline bool is_next_here(const struct task_ctx *t, s32 cpu, u64 now)
+{
+	return cpu == bpf_get_smp_processor_id() && queue_kind_of(t) == QUEUE_INTERACTIVE &&
+	       comes_free_soon(cpu, now) && !interactive_waits(cpu) &&
+	       (cpu_ctx_of(cpu)->other_ran_ns < BATCH_STALL_MAX_NS || !batch_waits(cpu));
+}
+
 /* The wake-up of a task that can only run here never passed through select_cpu(). */
 VERIFIED_ONCE bool place_pinned_wakeup(struct task_struct *p __arg_trusted, struct task_ctx *t,
 				       s32 cpu, u64 now)
@@ -399,9 +410,13 @@ VERIFIED_ONCE bool place_pinned_wakeup(struct task_struct *p __arg_trusted, stru
 	rank = wake_rank(t);
 	brevity = is_crowded_out(p, t, cpu_queue(cpu, QUEUE_INTERACTIVE)) ? BREVITY_NONE :
 									    brevity_of(p, t, rank);
-	if (!may_preempt(cpu, rank, brevity, now))
+	if (may_preempt(cpu, rank, brevity, now)) {
+		interrupt_cpu(p, t, cpu);
+		return true;
+	}
+	if (!is_next_here(t, cpu, now))
 		return false;
-	interrupt_cpu(p, t, cpu);
+	hand_over(p, t, cpu, now);
 	return true;
 }
 

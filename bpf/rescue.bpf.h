@@ -15,12 +15,10 @@
 #define SLEEPER_WAIT_MAX_NS (100 * NSEC_PER_MSEC_)
 /* One that is to run only when nobody else wants to. */
 #define IDLE_WAIT_MAX_NS (2000 * NSEC_PER_MSEC_)
-/* Batch work of which nothing runs goes first after this. */
-#define BATCH_STALL_MAX_NS (4 * NSEC_PER_MSEC_)
 /* Other work has had enough of a CPU for batch work to ask for its share; a few wake-ups are no burden to it. */
-#define SQUEEZED_AFTER_NS (1 * NSEC_PER_MSEC_)
-#define SCAN_DEPTH	  64
-#define SCAN_PERIOD_NS	  (20 * NSEC_PER_MSEC_)
+#define BATCH_DUE_AFTER_NS (1 * NSEC_PER_MSEC_)
+#define SCAN_DEPTH	   64
+#define SCAN_PERIOD_NS	   (20 * NSEC_PER_MSEC_)
 /* While a scan finds starved tasks, the next one comes sooner. */
 #define SCAN_AGAIN_NS (4 * NSEC_PER_MSEC_)
 
@@ -277,13 +275,13 @@ static __always_inline bool is_batch_squeezed(s32 cpu)
 				      running > 0 ? running : 0, nr_online);
 }
 
-/* What is not batch work has had its runs here for now. */
+/* What is not batch work has had its runs here for now, and not only moments. */
 static __always_inline bool is_batch_due(s32 cpu, u64 now)
 {
 	const struct cpu_ctx *c = cpu_ctx_of(cpu);
 
-	return c->since_batch && (c->since_batch >= deficit_budget(cpu, now) ||
-				  (c->other_ran_ns >= SQUEEZED_AFTER_NS && is_batch_squeezed(cpu)));
+	return c->since_batch && c->other_ran_ns >= BATCH_DUE_AFTER_NS &&
+	       (c->since_batch >= deficit_budget(cpu, now) || is_batch_squeezed(cpu));
 }
 
 /* Step 2. Deficit round robin: after so many runs of other tiers, one of batch before those that wait. */

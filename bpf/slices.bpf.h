@@ -63,6 +63,14 @@ static __always_inline void keep_slice(struct task_ctx *t, u64 now)
 	t->slice_left_ns = time_delta(t->slice_end_ns, now) ?: 1;
 }
 
+/* Batch work of which nothing runs goes first after this. */
+#define BATCH_STALL_MAX_NS (4 * NSEC_PER_MSEC_)
+
+static __always_inline bool batch_waits(s32 cpu)
+{
+	return nr_queued(node_queue(cpu, QUEUE_BATCH)) || nr_queued(cpu_queue(cpu, QUEUE_BATCH));
+}
+
 static __always_inline bool interactive_waits(s32 cpu)
 {
 	return nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)) ||

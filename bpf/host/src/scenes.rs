@@ -151,9 +151,15 @@ pub fn order(m: &mut Machine) -> Vec<Task> {
 
 /// What runs on CPU 0 ends, and so does each that follows.
 pub fn rest(m: &mut Machine) -> Vec<Task> {
+    rest_of_runs(m, 0)
+}
+
+/// The same, each after it ran for a while.
+pub fn rest_of_runs(m: &mut Machine, run_ns: u64) -> Vec<Task> {
     let mut ran = Vec::new();
     while let Some(task) = m.running(0) {
         ran.push(task);
+        m.advance(run_ns);
         m.exit(0);
     }
     ran

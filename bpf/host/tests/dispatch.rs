@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use pandemonium_bpf_host::machine::{BATCH, Counter, INTERACTIVE, Kind, Machine, Task};
-use pandemonium_bpf_host::scenes::{self, held, order, two_nodes, with_knobs};
+use pandemonium_bpf_host::scenes::{self, held, order, rest_of_runs, two_nodes, with_knobs};
 use pandemonium_policy::Limits;
 
 const MS: u64 = 1_000_000;
@@ -28,14 +28,8 @@ fn waiting_node(m: &mut Machine, tier: u32) -> Task {
 
 /// CPU 0 comes free and runs what it takes, each after it ran for a while.
 fn order_of_runs(m: &mut Machine, run_ns: u64) -> Vec<Task> {
-    let mut ran = Vec::new();
     m.unhold(0);
-    while let Some(task) = m.running(0) {
-        ran.push(task);
-        m.advance(run_ns);
-        m.exit(0);
-    }
-    ran
+    rest_of_runs(m, run_ns)
 }
 
 #[test]
@@ -162,7 +156,7 @@ fn so_many_runs_of_other_work_force_one_of_batch() {
     let others: Vec<Task> = (0..budget + 2)
         .map(|_| waiting_node(&mut m, INTERACTIVE))
         .collect();
-    let ran = order(&mut m);
+    let ran = order_of_runs(&mut m, MS / 4);
     assert_eq!(ran[..budget], others[..budget]);
     assert_eq!(ran[budget..], [batch, others[budget], others[budget + 1]]);
     assert_eq!(m.counter(Counter::DeficitForced), 1);
@@ -176,7 +170,8 @@ fn many_tasks_of_batch_of_which_hardly_any_runs_are_forced_after_a_millisecond_o
         (8, false, MS, 1),
         (8, false, MS / 2, 2),
         // Wake-ups that take next to nothing are no reason to hold up the next one.
-        (8, false, MS / 20, budget),
+        (8, false, MS / 20, budget + 2),
+        (1, false, MS / 20, budget + 2),
         (4, false, MS / 4, 4),
         (4, true, MS / 4, budget),
     ] {
@@ -202,11 +197,12 @@ fn many_tasks_of_batch_of_which_hardly_any_runs_are_forced_after_a_millisecond_o
 fn a_forced_turn_of_batch_comes_after_the_cpus_own_interactive_work() {
     let mut m = held(2);
     let batch = waiting_node(&mut m, BATCH);
-    for _ in 0..Limits::for_cpus(2).deficit_budget {
+    for _ in 0..=Limits::for_cpus(2).deficit_budget {
         waiting_node(&mut m, INTERACTIVE);
     }
     m.unhold(0);
     for _ in 1..Limits::for_cpus(2).deficit_budget {
+        m.advance(MS / 4);
         m.exit(0);
     }
     let own = waiting_own(&mut m, INTERACTIVE);
@@ -214,6 +210,7 @@ fn a_forced_turn_of_batch_comes_after_the_cpus_own_interactive_work() {
     assert_eq!(m.running(0), Some(own));
     m.exit(0);
     assert_eq!(m.running(0), Some(batch));
+    assert_eq!(m.counter(Counter::DeficitForced), 1);
 }
 
 #[test]

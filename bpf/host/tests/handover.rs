@@ -4,7 +4,7 @@
 use pandemonium_bpf_host::machine::{
     BATCH, Counter, INTERACTIVE, Kind, LAT_CRITICAL, Machine, Task,
 };
-use pandemonium_bpf_host::scenes::{asleep, busy, runner, with_knobs};
+use pandemonium_bpf_host::scenes::{self, asleep, busy, runner, with_knobs};
 use pandemonium_policy::knobs::{AFFINITY_STRONG, AFFINITY_WEAK};
 use pandemonium_policy::{Cpu, Topology};
 
@@ -90,6 +90,35 @@ fn the_first_that_is_handed_over_to_runs_next_and_the_second_waits_where_it_may_
     assert_eq!(m.running(0), Some(first));
     m.unhold(1);
     assert_eq!(m.running(1), Some(second));
+}
+
+#[test]
+fn what_is_bound_to_the_cpu_of_a_waker_that_is_nearly_done_is_next_unless_others_have_a_claim() {
+    for (tier, waiting, others_ran_ns, is_next) in [
+        (INTERACTIVE, None, 0, true),
+        (BATCH, None, 0, false),
+        (INTERACTIVE, Some(INTERACTIVE), 0, false),
+        (INTERACTIVE, Some(BATCH), 3 * MS, true),
+        (INTERACTIVE, Some(BATCH), 4 * MS, false),
+        (INTERACTIVE, None, 4 * MS, true),
+    ] {
+        let mut m = Machine::with_cpus(2);
+        m.hold(1);
+        let earlier = asleep(&mut m, INTERACTIVE, 0);
+        m.interrupt(earlier, 0);
+        m.advance(others_ran_ns);
+        m.sleep(0);
+        waker_that_is_nearly_done(&mut m);
+        if let Some(tier) = waiting {
+            scenes::waiting(&mut m, tier);
+        }
+        let task = asleep(&mut m, tier, 0);
+        m.bind(task, &[0]);
+        m.wake(task, 0);
+        let queued = m.waiting_for(0, Kind::Interactive) + m.waiting_for(0, Kind::Batch);
+        let scene = format!("{tier} {waiting:?} {others_ran_ns}");
+        assert_eq!(queued == 0, is_next, "{scene}");
+    }
 }
 
 #[test]

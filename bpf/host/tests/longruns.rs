@@ -5,8 +5,8 @@ use pandemonium_bpf_host::machine::{
     BATCH, Counter, INTERACTIVE, Kind, LAT_CRITICAL, Machine, Task,
 };
 use pandemonium_bpf_host::scenes::{
-    held, order, preempts_after, rest, running, short_in_bursts, slice_of, two_nodes, waiting,
-    with_knobs,
+    held, order, preempts_after, rest_of_runs, running, short_in_bursts, slice_of, two_nodes,
+    waiting, with_knobs,
 };
 use pandemonium_policy::Limits;
 use pandemonium_policy::limits::LONGRUN_NS;
@@ -66,19 +66,18 @@ fn only_an_empty_queue_ends_a_longrun() {
 fn a_longrun_leaves_as_many_runs_before_batch_as_there_are_cpus() {
     let limits = Limits::for_cpus(2);
     for (waited_ns, budget) in [
-        (LONGRUN_NS - MS, limits.deficit_budget),
-        (LONGRUN_NS - MS + 1, limits.longrun_budget),
+        (LONGRUN_NS - 10 * MS, limits.deficit_budget),
+        (LONGRUN_NS, limits.longrun_budget),
     ] {
         let mut m = held(2);
         let batch = [(); 2].map(|()| waiting(&mut m, BATCH));
-        waiting(&mut m, BATCH);
         m.advance(waited_ns);
         let others: Vec<Task> = (0..8).map(|_| waiting(&mut m, INTERACTIVE)).collect();
         m.unhold(0);
         assert_eq!(m.running(0), Some(batch[0]), "starved by then");
         m.advance(MS);
         m.exit(0);
-        let ran = rest(&mut m);
+        let ran = rest_of_runs(&mut m, MS / 2);
         let turn = budget as usize;
         assert_eq!(ran[..turn], others[..turn]);
         assert_eq!(ran[turn], batch[1], "{waited_ns}");

@@ -147,8 +147,8 @@ fn however_long_other_batch_work_waits_batch_first_has_the_threshold_itself() {
     assert_eq!(m.running(0), Some(waiter));
 }
 
-/// Batch work that has just started on CPU 0, by force after so many runs of interactive work or not; other
-/// batch work waits.
+/// Batch work that has just started on CPU 0, by force after so many runs of interactive work, a millisecond together, or
+/// not; other batch work waits.
 fn batch_after(interactive_runs: u32, knobs: &Knobs) -> (Machine, Task) {
     let mut m = held(2);
     m.set_knobs(knobs);
@@ -164,6 +164,7 @@ fn begin_batch_after(m: &mut Machine, interactive_runs: u32) -> Task {
     }
     m.unhold(0);
     for _ in 0..interactive_runs {
+        m.advance(170 * US);
         m.exit(0);
     }
     assert_eq!(m.running(0), Some(batch));
@@ -212,8 +213,9 @@ fn batch_that_was_due_stops_only_for_what_is_short_and_rare_and_is_still_due_aft
         let short = asleep(&mut m, INTERACTIVE, 0);
         m.unhold(0);
         m.interrupt(short, 0);
-        m.advance(50 * US);
+        m.advance(200 * US);
         m.sleep(0);
+        m.set_history(short, 10, 2, 200 * US);
         m.hold(0);
         m.advance(pause_ns);
         // One of the runs that batch work has let go before it was that of the short one.

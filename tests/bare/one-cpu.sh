@@ -1,0 +1,23 @@
+#!/bin/sh
+# In exact virtual time: two tasks that wake each other beside computing ones, where everybody has the same CPU, get as
+# far as under the kernel's own scheduler, and none of them waits for long.
+# cpus: 1 2
+# kernels: newest
+# time: virtual
+# timeout: 300
+set -eu
+. ./lib/daemon.sh
+. ./lib/numbers.sh
+
+# trips SCHEDULER ARGUMENT...: round trips through a pipe in a second, bound to CPU 0 like the load beside them.
+trips() {
+  taskset -c 0 pandemonium-workload suite --scheduler "$@" --time virtual --seconds 1 --rounds 1 --rows ipc >/tmp/trips
+  sed -n 's/.*figure="count"} \([0-9]*\).*/\1/p' /tmp/trips
+}
+
+kernel=$(trips eevdf)
+for mode in adaptive bpf; do
+  ours=$(trips "$mode" --start "pandemoniumd --no-bus --mode $mode --state-dir /tmp/state-$mode")
+  echo "$mode: $ours round trips, $kernel under the kernel's own scheduler"
+  [ "$((10 * ours))" -ge "$((8 * kernel))" ] || fail "too few round trips"
+done
