@@ -24,7 +24,7 @@ enum queue_kind {
 #define SLICE_UNDECIDED_NS NSEC_PER_MSEC_
 /* Interactive tasks tied to one CPU; the node's queue has a limit by the number of CPUs. */
 #define QUEUED_PER_CPU_MAX 4
-/* How far behind the head of its queue interactive work comes back when it has used up its slice, virtual time. */
+/* How far behind the head of its queue interactive work comes back when it has used up its slice: so much of its runtime. */
 #define BEHIND_HEAD_NS (500 * NSEC_PER_USEC_)
 
 static __always_inline u32 cpu_queue(s32 cpu, enum queue_kind kind)
@@ -373,21 +373,38 @@ static __always_inline u64 turn_vtime(const struct task_ctx *t)
 	return t->slice_left_ns ? t->vtime - t->slice_vtime : t->vtime;
 }
 
+/* Beside batch work a crowd counts as batch work, and only new programs go on as what they seem to be. */
+static __always_inline u32 tier_of_service(const struct task_ctx *t)
+{
+	return t->queue & QUEUE_BATCH && t->wakes ? TIER_BATCH : t->tier;
+}
+
+/* What running for @ran_ns costs the task in virtual time. */
+static __always_inline u64 service_vtime(struct task_struct *p, const struct task_ctx *t,
+					 u64 ran_ns)
+{
+	return vtime_delta(ran_ns, tier_weight(p->scx.weight, tier_of_service(t)), t->share);
+}
+
 /*
  * Virtual time at which interactive work queues. What was interrupted keeps its place. What has used up its slice and
  * comes back among others is near the head again: they are only a little ahead of it, but pay by tier, and several
- * would run for milliseconds each until they are not.
+ * would run for milliseconds each until they are not. One at the head that was interrupted does not say where that is.
  */
-static __always_inline u64 interactive_deadline(const struct task_ctx *t)
+static __always_inline u64 interactive_deadline(struct task_struct *p, const struct task_ctx *t)
 {
-	u64 deadline;
+	u64 clock = queue_state_of(t->queue)->clock;
+	u64 deadline, head;
 
 	if (t->slice_left_ns)
-		return queue_state_of(t->queue)->clock - VTIME_SPAN_NS;
+		return clock - VTIME_SPAN_NS;
 	deadline = t->vtime + awake_penalty_ns(t->awake_run_ns, t->tier);
 	if (!t->awake_run_ns || !queued_per_cpu(t->queue))
 		return deadline;
-	return vtime_earlier(deadline, head_vtime(t->queue, deadline) + BEHIND_HEAD_NS);
+	head = head_vtime(t->queue, deadline);
+	if (vtime_diff(head, clock) <= -(s64)VTIME_SPAN_NS)
+		return deadline;
+	return vtime_earlier(deadline, head + service_vtime(p, t, BEHIND_HEAD_NS));
 }
 
 VERIFIED_ONCE int queue_insert_entered(struct task_struct *p __arg_trusted, struct task_ctx *t,
@@ -399,7 +416,7 @@ VERIFIED_ONCE int queue_insert_entered(struct task_struct *p __arg_trusted, stru
 		return 0;
 	if (t->queue < NODE_QUEUES && p->nr_cpus_allowed > 1)
 		mark_stealable(t);
-	deadline = t->queue & QUEUE_BATCH ? turn_vtime(t) : interactive_deadline(t);
+	deadline = t->queue & QUEUE_BATCH ? turn_vtime(t) : interactive_deadline(p, t);
 	scx_bpf_dsq_insert_vtime(p, t->queue, SLICE_UNDECIDED_NS, deadline, enq_flags);
 	return 0;
 }
@@ -423,19 +440,6 @@ VERIFIED_ONCE int place(struct task_struct *p __arg_trusted, struct task_ctx *t,
 	if (t->queued || t->queue != queue)
 		move_to(t, queue);
 	return insert(p, dsq, enq_flags);
-}
-
-/* Beside batch work a crowd counts as batch work, and only new programs go on as what they seem to be. */
-static __always_inline u32 tier_of_service(const struct task_ctx *t)
-{
-	return t->queue & QUEUE_BATCH && t->wakes ? TIER_BATCH : t->tier;
-}
-
-/* What running for @ran_ns costs the task in virtual time. */
-static __always_inline u64 service_vtime(struct task_struct *p, const struct task_ctx *t,
-					 u64 ran_ns)
-{
-	return vtime_delta(ran_ns, tier_weight(p->scx.weight, tier_of_service(t)), t->share);
 }
 
 /* A task rescued out of turn says nothing about how far the others are. */

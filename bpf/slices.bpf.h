@@ -63,7 +63,7 @@ static __always_inline void keep_slice(struct task_ctx *t, u64 now)
 	t->slice_left_ns = time_delta(t->slice_end_ns, now) ?: 1;
 }
 
-/* Batch work of which nothing runs goes first after this. */
+/* Batch work of which nothing runs goes first after this, and what is woken where it waits is no longer next at once. */
 #define BATCH_STALL_MAX_NS (4 * NSEC_PER_MSEC_)
 
 static __always_inline bool batch_waits(s32 cpu)

@@ -28,7 +28,7 @@ pub struct Limits {
     pub overflow_rescue_ns: u64,
     /// Age at which batch is served whatever else waits: 20..=500 ms.
     pub starvation_rescue_ns: u64,
-    /// Interactive dispatches in a row before one batch dispatch is forced.
+    /// Interactive dispatches in a row, of a millisecond together, before one batch dispatch is forced.
     pub deficit_budget: u32,
     /// The same during a longrun: one per CPU.
     pub longrun_budget: u32,

@@ -1,6 +1,6 @@
 #!/bin/sh
-# In exact virtual time: two tasks that wake each other beside computing ones, where everybody has the same CPU, get as
-# far as under the kernel's own scheduler, and none of them waits for long.
+# In exact virtual time: two tasks that wake each other beside computing ones, where everybody has the same CPU, get about
+# as far as under the kernel's own scheduler.
 # cpus: 1 2
 # kernels: newest
 # time: virtual

@@ -94,13 +94,14 @@ fn the_first_that_is_handed_over_to_runs_next_and_the_second_waits_where_it_may_
 
 #[test]
 fn what_is_bound_to_the_cpu_of_a_waker_that_is_nearly_done_is_next_unless_others_have_a_claim() {
-    for (tier, waiting, others_ran_ns, is_next) in [
-        (INTERACTIVE, None, 0, true),
-        (BATCH, None, 0, false),
-        (INTERACTIVE, Some(INTERACTIVE), 0, false),
-        (INTERACTIVE, Some(BATCH), 3 * MS, true),
-        (INTERACTIVE, Some(BATCH), 4 * MS, false),
-        (INTERACTIVE, None, 4 * MS, true),
+    for (tier, late_ns, waiting, others_ran_ns, is_next) in [
+        (INTERACTIVE, 0, None, 0, true),
+        (INTERACTIVE, 20 * US, None, 0, false),
+        (BATCH, 0, None, 0, false),
+        (INTERACTIVE, 0, Some(INTERACTIVE), 0, false),
+        (INTERACTIVE, 0, Some(BATCH), 3 * MS, true),
+        (INTERACTIVE, 0, Some(BATCH), 4 * MS, false),
+        (INTERACTIVE, 0, None, 4 * MS, true),
     ] {
         let mut m = Machine::with_cpus(2);
         m.hold(1);
@@ -109,6 +110,8 @@ fn what_is_bound_to_the_cpu_of_a_waker_that_is_nearly_done_is_next_unless_others
         m.advance(others_ran_ns);
         m.sleep(0);
         waker_that_is_nearly_done(&mut m);
+        m.advance(late_ns);
+        let waker = m.running(0);
         if let Some(tier) = waiting {
             scenes::waiting(&mut m, tier);
         }
@@ -116,8 +119,9 @@ fn what_is_bound_to_the_cpu_of_a_waker_that_is_nearly_done_is_next_unless_others
         m.bind(task, &[0]);
         m.wake(task, 0);
         let queued = m.waiting_for(0, Kind::Interactive) + m.waiting_for(0, Kind::Batch);
-        let scene = format!("{tier} {waiting:?} {others_ran_ns}");
+        let scene = format!("{tier} {late_ns} {waiting:?} {others_ran_ns}");
         assert_eq!(queued == 0, is_next, "{scene}");
+        assert_eq!(m.running(0), waker, "{scene}");
     }
 }
 

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use pandemonium_bpf_host::machine::{BATCH, INTERACTIVE, LAT_CRITICAL, Machine, Task};
-use pandemonium_bpf_host::scenes::{AHEAD, asleep, held, order, running, waiting, with_knobs};
+use pandemonium_bpf_host::scenes::{
+    AHEAD, asleep, displaced, held, order, running, waiting, with_knobs,
+};
 use pandemonium_policy::Settings;
 
 const US: u64 = 1_000;
@@ -118,6 +120,38 @@ fn the_place_in_the_queue_counts_the_time_already_awake() {
             "{tier} {awake_ms}"
         );
     }
+}
+
+#[test]
+fn what_has_used_up_its_slice_is_behind_the_head_by_half_a_millisecond_of_its_own_time() {
+    for (weight, behind_us) in [(100, 333), (50, 666)] {
+        let mut m = Machine::with_cpus(1);
+        let task = running(&mut m, INTERACTIVE, 0);
+        m.set_weight(task, weight);
+        // Longer than this run, so that it does not become batch work.
+        m.set_history(task, 10, 2, 3 * MS);
+        let head = asleep(&mut m, INTERACTIVE, 0);
+        m.set_history(head, 10, 2, MS);
+        m.set_vtime(head, -30 * AHEAD);
+        m.interrupt(head, 0);
+        assert!(m.view(head).waits);
+        m.advance(2 * MS);
+        m.hold(0);
+        let behind = m.view(task).deadline.wrapping_sub(m.view(head).deadline);
+        assert_eq!(behind / US, behind_us, "{weight}");
+    }
+}
+
+#[test]
+fn one_that_was_interrupted_does_not_say_where_the_head_is() {
+    let mut m = Machine::with_cpus(2);
+    let task = running(&mut m, INTERACTIVE, 0);
+    let interrupted = displaced(&mut m);
+    m.advance(2 * MS);
+    m.hold(0);
+    let view = m.view(task);
+    assert_eq!(view.deadline - view.vtime, 2 * MS);
+    assert_eq!(order(&mut m), [interrupted, task]);
 }
 
 #[test]
