@@ -7,7 +7,6 @@
 # timeout: 300
 set -eu
 . ./lib/daemon.sh
-. ./lib/numbers.sh
 
 # trips SCHEDULER ARGUMENT...: round trips through a pipe in a second, bound to CPU 0 like the load beside them.
 trips() {
@@ -16,6 +15,7 @@ trips() {
 }
 
 kernel=$(trips eevdf)
+[ "$kernel" -gt 0 ] || fail "no round trips under the kernel's own scheduler"
 for mode in adaptive bpf; do
   ours=$(trips "$mode" --start "pandemoniumd --no-bus --mode $mode --state-dir /tmp/state-$mode")
   echo "$mode: $ours round trips, $kernel under the kernel's own scheduler"

@@ -66,8 +66,9 @@ fn only_an_empty_queue_ends_a_longrun() {
 fn a_longrun_leaves_as_many_runs_before_batch_as_there_are_cpus() {
     let limits = Limits::for_cpus(2);
     for (waited_ns, budget) in [
-        (LONGRUN_NS - 10 * MS, limits.deficit_budget),
-        (LONGRUN_NS, limits.longrun_budget),
+        (LONGRUN_NS - 7 * MS / 2, limits.deficit_budget),
+        (LONGRUN_NS - 2 * MS, limits.longrun_budget + 1),
+        (LONGRUN_NS - 2 * MS + 1, limits.longrun_budget),
     ] {
         let mut m = held(2);
         let batch = [(); 2].map(|()| waiting(&mut m, BATCH));
