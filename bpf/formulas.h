@@ -27,8 +27,8 @@
 #define BATCH_SLICE_MIN_NS (1 * NSEC_PER_MSEC_)
 /* A task that usually sleeps again within this is not taken for CPU-bound before it had as much. */
 #define USUAL_RUN_MAX_NS (8 * NSEC_PER_MSEC_)
-/* Every queued batch task should have its turn within about this time. */
-#define BATCH_ROUND_NS (20 * NSEC_PER_MSEC_)
+/* Batch work that waits should have its turn within about this time: two ticks at 250 Hz, where slices end. */
+#define BATCH_ROUND_NS (8 * NSEC_PER_MSEC_)
 
 /* How far a queued task's virtual time may lie behind or ahead of its queue's clock. */
 #define CREDIT_UNIT_NS	 (40 * NSEC_PER_MSEC_)
@@ -322,7 +322,8 @@ FORMULA u64 slice_of_batch(u64 batch_slice_ns, u32 weight, u64 queued, u32 nr_cp
 {
 	u64 sharers = queued + 1 ? queued + 1 : queued;
 	u64 turn = BATCH_ROUND_NS * (nr_cpus ? nr_cpus : 1) / sharers;
-	u64 slice = (batch_slice_ns < turn ? batch_slice_ns : turn) * weight / WEIGHT_DEFAULT;
+	bool is_bounded = queued && turn < batch_slice_ns;
+	u64 slice = (is_bounded ? turn : batch_slice_ns) * weight / WEIGHT_DEFAULT;
 
 	return clamp_u64(slice, BATCH_SLICE_MIN_NS,
 			 batch_slice_ns < BATCH_SLICE_MIN_NS ? BATCH_SLICE_MIN_NS : batch_slice_ns);

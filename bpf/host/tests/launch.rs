@@ -226,8 +226,9 @@ fn a_program_that_is_launched_beside_hogs_does_not_wait_for_its_turn_among_them(
                 m.run_for(MS);
                 took_ms += 1;
             }
-            // Alone there is nobody to interrupt: the kernel does not ask for a CPU.
-            let most_ms = if nr_cpus == 1 { 20 } else { 8 };
+            // Alone there is nobody to interrupt: the kernel does not ask for a CPU. Hogs that began at the same tick have
+            // all run for less than they must have to be stopped.
+            let most_ms = if nr_cpus == 1 { 20 } else { 11 };
             assert!(
                 took_ms <= most_ms,
                 "launch {launch} took {took_ms} ms at {nr_cpus} CPUs"

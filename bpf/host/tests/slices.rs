@@ -56,10 +56,10 @@ fn a_batch_slice_follows_the_weight_the_waiters_and_the_knob() {
     assert_eq!(batch_slice(50, 0, 20 * MS), 10 * MS);
     assert_eq!(batch_slice(200, 0, 20 * MS), 20 * MS);
     assert_eq!(batch_slice(1, 0, 20 * MS), MS);
-    // A round of 20 ms for all.
-    assert_eq!(batch_slice(100, 1, 20 * MS), 10 * MS);
-    assert_eq!(batch_slice(100, 3, 20 * MS), 5 * MS);
-    assert_eq!(batch_slice(50, 3, 20 * MS), 2 * MS + MS / 2);
+    // A round of 8 ms for all.
+    assert_eq!(batch_slice(100, 1, 20 * MS), 4 * MS);
+    assert_eq!(batch_slice(100, 3, 20 * MS), 2 * MS);
+    assert_eq!(batch_slice(50, 1, 20 * MS), 2 * MS);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn interactive_work_that_waits_shortens_a_batch_slice_as_batch_work_does() {
             }
             m.unhold(0);
             assert_eq!(m.running(0), Some(hog), "{tier} {is_bound}");
-            assert_eq!(m.view(hog).slice_ns, 20 * MS / 4, "{tier} {is_bound}");
+            assert_eq!(m.view(hog).slice_ns, 8 * MS / 4, "{tier} {is_bound}");
         }
     }
 }
@@ -92,8 +92,8 @@ fn interactive_work_that_waits_shortens_a_batch_slice_as_batch_work_does() {
 #[test]
 fn what_waits_for_one_cpu_alone_shortens_its_batch_slices_the_most() {
     for (is_bound, slice_ns) in [
-        (false, 2 * 20 * MS / (1 + 7)),
-        (true, 2 * 20 * MS / (1 + 2 * 7)),
+        (false, 2 * 8 * MS / (1 + 7)),
+        (true, 2 * 8 * MS / (1 + 2 * 7)),
     ] {
         let mut m = held(2);
         for _ in 0..7 {

@@ -175,10 +175,10 @@ fn begin_batch_after(m: &mut Machine, interactive_runs: u32) -> Task {
 fn batch_that_was_due_is_safe_from_the_tick_for_a_while() {
     let budget = Limits::for_cpus(2).deficit_budget;
     let knobs = with_knobs(|knobs| {
-        knobs.preempt_thresh_ns = 10 * MS;
+        knobs.preempt_thresh_ns = 4 * MS;
         knobs.sojourn_thresh_ns = MS;
     });
-    for (interactive_runs, safe_ns) in [(budget, 10 * MS), (budget - 1, MS + 1)] {
+    for (interactive_runs, safe_ns) in [(budget, 4 * MS), (budget - 1, MS + 1)] {
         let (mut m, _) = batch_after(interactive_runs, &knobs);
         assert_eq!(preempts_after(&mut m, safe_ns - 1), 0, "{interactive_runs}");
         assert_eq!(preempts_after(&mut m, 1), 1, "{interactive_runs}");
