@@ -56,7 +56,8 @@ telemetry
 [ "$(largest "$interactive")" = 0 ] || fail "hogs wait as interactive"
 # One at most: the daemon, which looks.
 [ "$(largest "$running")" -le 1 ] || fail "hogs run as interactive"
-[ "$(smallest "$slice")" -ge 5000 ] || fail "hogs are granted short slices"
+# Six share rounds of 8 ms on two CPUs: 3.2 ms each.
+[ "$(smallest "$slice")" -ge 3000 ] || fail "hogs are granted short slices"
 [ "$(values "$regime" | tail -n 1)" = HEAVY ] || fail "six hogs on two CPUs are not HEAVY"
 
 phase "one hog"
