@@ -30,8 +30,11 @@
 /* Batch work that waits should have its turn within about this time: two ticks at 250 Hz, where slices end. */
 #define BATCH_ROUND_NS (8 * NSEC_PER_MSEC_)
 
-/* How far a queued task's virtual time may lie behind or ahead of its queue's clock. */
-#define CREDIT_UNIT_NS	 (40 * NSEC_PER_MSEC_)
+/*
+ * How far a queued task's virtual time may lie behind or ahead of its queue's clock. Interactive work passes others by its
+ * credit each time it wakes, so whoever has none waits until the others have used theirs up.
+ */
+#define CREDIT_UNIT_NS	 (50 * NSEC_PER_USEC_)
 #define CREDIT_UNITS_MAX 64ULL
 #define BATCH_CREDIT_NS	 (10 * NSEC_PER_MSEC_)
 #define LAUNCH_CREDIT_NS (40 * NSEC_PER_MSEC_)

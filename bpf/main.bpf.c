@@ -229,7 +229,7 @@ void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
 	/* The queue's clock is what others wake by: it is not to learn of a run only when that ends. */
 	if (t->queue & QUEUE_BATCH)
 		charge_run(p, t, cpu, now);
-	if (!tick_should_preempt(t, cpu, now))
+	if (!tick_should_preempt(p, t, cpu, now))
 		return;
 	t->slice_end_ns = now;
 	scx_bpf_task_set_slice(p, 0);

@@ -59,6 +59,7 @@ s32 nr_stealable SEC(".data.stealable") __attribute__((aligned(CACHE_LINE)));
 /*
  * One per dispatch queue, indexed by its id. Whoever inserts or takes a task updates it.
  * @clock is the latest virtual time that started running from this queue.
+ * @front is that of the last task that started after it woke.
  * @served_ns is when a task was last taken from it, or came into it while it was empty.
  * @filled_ns is when it was last empty.
  * @turn_ns is when the last run of a turn's length from it began, or new work came into it while it was empty.
@@ -70,11 +71,12 @@ s32 nr_stealable SEC(".data.stealable") __attribute__((aligned(CACHE_LINE)));
  */
 struct queue_state {
 	u64 clock;
+	u64 front;
 	u64 served_ns;
 	u64 filled_ns;
 	u64 turn_ns;
 	u64 scan_after;
-	u64 pending;
+	u32 pending;
 	s32 stealable;
 	s32 running;
 	u32 scans;

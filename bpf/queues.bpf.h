@@ -24,8 +24,8 @@ enum queue_kind {
 #define SLICE_UNDECIDED_NS NSEC_PER_MSEC_
 /* Interactive tasks tied to one CPU; the node's queue has a limit by the number of CPUs. */
 #define QUEUED_PER_CPU_MAX 4
-/* How far behind the head of its queue interactive work comes back when it has used up its slice: so much of its runtime. */
-#define BEHIND_HEAD_NS (500 * NSEC_PER_USEC_)
+/* How far behind its queue's front interactive work comes back when it has used up its slice: so much of its runtime. */
+#define BEHIND_FRONT_NS (500 * NSEC_PER_USEC_)
 
 static __always_inline u32 cpu_queue(s32 cpu, enum queue_kind kind)
 {
@@ -246,7 +246,7 @@ static __always_inline void leave_queue(struct task_ctx *t)
 static __always_inline void clamp_vtime(struct task_ctx *t)
 {
 	u64 clock = queue_state_of(t->queue)->clock;
-	u64 credit = t->queue & QUEUE_BATCH ? LAUNCH_CREDIT_NS : CREDIT_UNIT_NS * CREDIT_UNITS_MAX;
+	u64 credit = t->queue & QUEUE_BATCH ? LAUNCH_CREDIT_NS : VTIME_SPAN_NS;
 
 	t->vtime = vtime_clamp(t->vtime, clock, credit, VTIME_SPAN_NS);
 }
@@ -387,24 +387,21 @@ static __always_inline u64 service_vtime(struct task_struct *p, const struct tas
 }
 
 /*
- * Virtual time at which interactive work queues. What was interrupted keeps its place. What has used up its slice and
- * comes back among others is near the head again: they are only a little ahead of it, but pay by tier, and several
- * would run for milliseconds each until they are not. One at the head that was interrupted does not say where that is.
+ * Virtual time at which interactive work queues. What was interrupted keeps its place. What has used up its slice comes
+ * back near the front, where those begin that wake: they do so with credit, and would pass it again and again, while the
+ * clock, which is where the furthest began, stands still.
  */
 static __always_inline u64 interactive_deadline(struct task_struct *p, const struct task_ctx *t)
 {
-	u64 clock = queue_state_of(t->queue)->clock;
-	u64 deadline, head;
+	const struct queue_state *q = queue_state_of(t->queue);
+	u64 deadline;
 
 	if (t->slice_left_ns)
-		return clock - VTIME_SPAN_NS;
+		return q->clock - VTIME_SPAN_NS;
 	deadline = t->vtime + awake_penalty_ns(t->awake_run_ns, t->tier);
-	if (!t->awake_run_ns || !queued_per_cpu(t->queue))
+	if (!t->awake_run_ns)
 		return deadline;
-	head = head_vtime(t->queue, deadline);
-	if (vtime_diff(head, clock) <= -(s64)VTIME_SPAN_NS)
-		return deadline;
-	return vtime_earlier(deadline, head + service_vtime(p, t, BEHIND_HEAD_NS));
+	return vtime_earlier(deadline, q->front + service_vtime(p, t, BEHIND_FRONT_NS));
 }
 
 VERIFIED_ONCE int queue_insert_entered(struct task_struct *p __arg_trusted, struct task_ctx *t,
@@ -447,10 +444,13 @@ static __always_inline void advance_clock(struct task_ctx *t)
 {
 	struct queue_state *q = queue_state_of(t->queue);
 
-	if (t->is_rescued)
+	if (t->is_rescued) {
 		t->is_rescued = false;
-	else
-		q->clock = vtime_later(turn_vtime(t), q->clock);
+		return;
+	}
+	q->clock = vtime_later(turn_vtime(t), q->clock);
+	if (!t->awake_run_ns)
+		q->front = t->vtime;
 }
 
 /* A program that has not slept since it was launched, and had no more than the lead it began with. */

@@ -83,14 +83,20 @@ static __always_inline bool batch_overdue(s32 cpu, u64 now)
 	       waits_longer(cpu_queue(cpu, QUEUE_BATCH), now, knobs.sojourn_thresh_ns);
 }
 
-/* What has the slice of batch work yields to waiting interactive work, and to batch work that has waited too long. */
-static __always_inline bool tick_should_preempt(const struct task_ctx *t, s32 cpu, u64 now)
+/*
+ * What has the slice of batch work yields to waiting interactive work, and to batch work that has waited too long. Others
+ * may have come since its slice began: it has no more than if it began now.
+ */
+static __always_inline bool tick_should_preempt(struct task_struct *p, const struct task_ctx *t,
+						s32 cpu, u64 now)
 {
 	u64 ran = time_delta(now, t->slice_began_ns);
 
 	if (queue_kind_of(t) != QUEUE_BATCH || now < cpu_ctx_of(cpu)->protected_until)
 		return false;
 	if (ran > preempt_thresh(now) && interactive_waits(cpu))
+		return true;
+	if (batch_waits(cpu) && ran >= batch_slice(p, t, cpu))
 		return true;
 	return ran > knobs.sojourn_thresh_ns && batch_overdue(cpu, now);
 }

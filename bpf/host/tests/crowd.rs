@@ -165,3 +165,57 @@ fn what_goes_on_for_longer_than_usual_queues_as_batch_where_others_wait_for_ever
     assert!(!queues_as_batch(MS, 1), "nobody waits for the other CPU");
     assert!(!queues_as_batch(400 * US, 2), "not long");
 }
+
+/// Threads that a program begins, four for each CPU, before it computes on; each runs and sleeps for so long, more or less.
+fn begin_threads(m: &mut Machine, run_us: u64, sleep_us: u64, seed: u64) -> (Task, Vec<Task>) {
+    let main = spawn(m, 0, SEC, 0);
+    m.run_for(70 * MS + seed * 13_377 * US % (40 * MS));
+    // It has computed, and sleeps once.
+    m.set_habit(main, US, 20 * MS);
+    m.run_for(20 * MS + seed * 119 * US);
+    m.set_habit(main, SEC, 0);
+    let threads = (0..4 * u64::from(m.nr_cpus())).map(|i| {
+        let cpu = m.view(main).cpu.cast_unsigned();
+        let thread = spawn(m, cpu, run_us * US, sleep_us * US);
+        let around = |us: u64| us * 700..=us * 1300;
+        m.set_random_habit(thread, around(run_us), around(sleep_us), seed * 1000 + i);
+        m.run_for(40 * US);
+        thread
+    });
+    let threads = threads.collect();
+    m.forget_wait(main);
+    (main, threads)
+}
+
+#[test]
+fn a_program_that_computes_on_does_not_wait_for_the_threads_it_begins() {
+    for nr_cpus in [2, 4, 8] {
+        for (run_us, sleep_us, most_ms) in [(200, 200, 8), (500, 500, 14), (1000, 1000, 16)] {
+            for seed in 0..20 {
+                let mut m = Machine::with_cpus(nr_cpus);
+                let (main, _) = begin_threads(&mut m, run_us, sleep_us, seed);
+                m.run_for(500 * MS);
+                let view = m.view(main);
+                let scene = format!("{run_us} us at {nr_cpus} CPUs, {seed}: {view:?}");
+                assert!(view.longest_wait_ns <= most_ms * MS, "{scene}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nobody_among_threads_that_want_more_than_there_is_waits_for_the_credit_of_all_others() {
+    for nr_cpus in [2, 4, 8] {
+        for (run_us, sleep_us) in [(1000, 250), (2000, 2000), (3000, 3000)] {
+            for seed in 0..10 {
+                let mut m = Machine::with_cpus(nr_cpus);
+                let (_, threads) = begin_threads(&mut m, run_us, sleep_us, seed);
+                m.run_for(SEC);
+                let waits = threads.iter().map(|task| m.view(*task).longest_wait_ns);
+                let longest_ns = waits.max().unwrap();
+                let scene = format!("{run_us} us at {nr_cpus} CPUs, {seed}: {longest_ns} ns");
+                assert!(longest_ns <= 40 * MS, "{scene}");
+            }
+        }
+    }
+}

@@ -195,10 +195,10 @@ fn an_average_run_makes_a_slice_of_one_and_a_half_or_two() {
 #[test]
 fn credit_is_as_many_units_as_the_lag_scale_says() {
     // Eight wake-ups in 100 ms, as LIGHT, MIXED and HEAVY have it; then what no scale exceeds.
-    let credit_ms = |lag_scale| f::wake_credit_ns(8, lag_scale, 0) / MS;
-    assert_eq!([6, 4, 2].map(credit_ms), [480, 320, 160]);
-    assert_eq!(f::wake_credit_ns(64, 4, 0), 2560 * MS);
-    assert_eq!(f::wake_credit_ns(64, 16, 0), 2560 * MS);
+    let credit_us = |lag_scale| f::wake_credit_ns(8, lag_scale, 0) / US;
+    assert_eq!([6, 4, 2].map(credit_us), [600, 400, 200]);
+    assert_eq!(f::wake_credit_ns(64, 4, 0), 3200 * US);
+    assert_eq!(f::wake_credit_ns(64, 16, 0), 3200 * US);
 }
 
 proptest! {

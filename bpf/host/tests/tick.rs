@@ -83,11 +83,27 @@ fn batch_yields_to_batch_work_that_waited_too_long() {
         m.set_knobs(&with_knobs(|knobs| knobs.sojourn_thresh_ns = sojourn_ns));
         running(&mut m, BATCH, 0);
         m.hold(1);
-        m.advance(3 * MS);
+        m.advance(2 * MS);
         let waiter = waiting(&mut m, BATCH);
         assert_eq!(preempts_after(&mut m, sojourn_ns), 0);
         assert_eq!(preempts_after(&mut m, 1), 1, "{sojourn_ns}");
         assert_eq!(m.running(0), Some(waiter));
+    }
+}
+
+#[test]
+fn a_slice_that_began_when_nobody_waited_ends_when_one_that_began_now_would() {
+    for (weight, waiters, slice_ms) in [(100, 1, 8), (200, 1, 16), (100, 3, 4)] {
+        let mut m = Machine::with_cpus(2);
+        m.set_knobs(&with_knobs(|knobs| knobs.sojourn_thresh_ns = 100 * MS));
+        let runner = running(&mut m, BATCH, 0);
+        m.set_weight(runner, weight);
+        m.hold(1);
+        for _ in 0..waiters {
+            waiting(&mut m, BATCH);
+        }
+        assert_eq!(preempts_after(&mut m, slice_ms * MS - 1), 0, "{waiters}");
+        assert_eq!(preempts_after(&mut m, 1), 1, "{weight} {waiters}");
     }
 }
 

@@ -2,9 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use pandemonium_bpf_host::machine::{BATCH, INTERACTIVE, LAT_CRITICAL, Machine, Task};
-use pandemonium_bpf_host::scenes::{
-    AHEAD, asleep, displaced, held, order, running, waiting, with_knobs,
-};
+use pandemonium_bpf_host::scenes::{AHEAD, asleep, held, order, running, waiting, with_knobs};
 use pandemonium_policy::Settings;
 
 const US: u64 = 1_000;
@@ -30,13 +28,13 @@ fn lag_of_waking(m: &mut Machine, vtime: i64) -> i64 {
 
 #[test]
 fn sleeping_buys_credit_by_how_often_a_task_wakes() {
-    for (freq, credit_ms) in [(1, 40), (10, 400), (30, 1200), (64, 2560)] {
+    for (freq, credit_us) in [(1, 50), (10, 500), (30, 1500), (64, 3200)] {
         let mut m = Machine::with_cpus(1);
         let task = asleep(&mut m, INTERACTIVE, 0);
         m.set_history(task, freq, 8, MS / 10);
         m.set_vtime(task, -FAR);
         m.interrupt(task, 0);
-        assert_eq!(lag(&m, task), -credit_ms * MS as i64, "{freq}");
+        assert_eq!(lag(&m, task), -credit_us * US as i64, "{freq}");
     }
 }
 
@@ -47,7 +45,7 @@ fn the_credit_shrinks_with_what_waits_for_each_cpu() {
         let task = asleep(&mut m, INTERACTIVE, 0);
         m.set_vtime(task, -FAR);
         m.interrupt(task, 0);
-        assert_eq!(lag(&m, task), -400 * MS as i64 / (waiting_per_cpu + 1));
+        assert_eq!(lag(&m, task), -500 * US as i64 / (waiting_per_cpu + 1));
         for _ in 0..2 {
             waiting(&mut m, BATCH);
         }
@@ -65,13 +63,13 @@ fn batch_work_keeps_little_credit() {
 
 #[test]
 fn the_slice_lag_adds_to_the_credit_or_takes_from_it() {
-    for lag_ns in [5 * MS as i64, -5 * MS as i64] {
+    for lag_ns in [400 * US as i64, -400 * US as i64] {
         let mut m = Machine::with_cpus(1);
         m.choose(&Settings {
             slice_lag_ns: lag_ns,
             ..Default::default()
         });
-        let expected = -400 * MS as i64 - lag_ns;
+        let expected = -500 * US as i64 - lag_ns;
         assert_eq!(lag_of_waking(&mut m, -FAR), expected);
     }
 }
@@ -91,10 +89,19 @@ fn a_waking_task_is_not_far_ahead_of_the_clock_either() {
 
 #[test]
 fn within_these_bounds_waking_leaves_virtual_time_alone() {
-    for vtime in [-399 * MS as i64, 0] {
+    for vtime in [-499 * US as i64, 0] {
         let mut m = Machine::with_cpus(1);
         assert_eq!(lag_of_waking(&mut m, vtime), vtime);
     }
+}
+
+/// An interactive task that wakes and begins on this CPU, so that its virtual time is the front of the queue.
+fn begin_at(m: &mut Machine, ahead_of_clock: i64, cpu: u32) -> Task {
+    let task = asleep(m, INTERACTIVE, cpu);
+    m.set_vtime(task, ahead_of_clock);
+    m.interrupt(task, cpu);
+    assert_eq!(m.running(cpu), Some(task));
+    task
 }
 
 #[test]
@@ -107,9 +114,11 @@ fn the_place_in_the_queue_counts_the_time_already_awake() {
         (LAT_CRITICAL, 31, 20),
         (BATCH, 31, 0),
     ] {
-        let mut m = Machine::with_cpus(1);
+        let mut m = Machine::with_cpus(2);
         m.set_knobs(&with_knobs(|knobs| knobs.cpu_bound_thresh_ns = 100 * MS));
         let task = running(&mut m, tier, 0);
+        begin_at(&mut m, 200 * AHEAD, 1);
+        m.hold(1);
         m.advance(awake_ms * MS);
         m.hold(0);
         let view = m.view(task);
@@ -123,47 +132,63 @@ fn the_place_in_the_queue_counts_the_time_already_awake() {
 }
 
 #[test]
-fn what_has_used_up_its_slice_is_behind_the_head_by_half_a_millisecond_of_its_own_time() {
+fn what_has_used_up_its_slice_is_behind_the_front_by_half_a_millisecond_of_its_own_time() {
     for (weight, behind_us) in [(100, 333), (50, 666)] {
-        let mut m = Machine::with_cpus(1);
+        let mut m = Machine::with_cpus(2);
         let task = running(&mut m, INTERACTIVE, 0);
         m.set_weight(task, weight);
-        // Longer than this run, so that it does not become batch work.
-        m.set_history(task, 10, 2, 3 * MS);
-        let head = asleep(&mut m, INTERACTIVE, 0);
-        m.set_history(head, 10, 2, MS);
-        m.set_vtime(head, -30 * AHEAD);
-        m.interrupt(head, 0);
-        assert!(m.view(head).waits);
+        let front = begin_at(&mut m, -AHEAD / 3, 1);
+        let front_vtime = m.view(front).vtime;
+        m.sleep(1);
+        m.hold(1);
         m.advance(2 * MS);
         m.hold(0);
-        let behind = m.view(task).deadline.wrapping_sub(m.view(head).deadline);
+        let behind = m.view(task).deadline.wrapping_sub(front_vtime);
         assert_eq!(behind / US, behind_us, "{weight}");
     }
 }
 
 #[test]
-fn one_that_was_interrupted_does_not_say_where_the_head_is() {
-    let mut m = Machine::with_cpus(2);
+fn what_goes_on_is_not_the_front() {
+    let mut m = Machine::with_cpus(1);
     let task = running(&mut m, INTERACTIVE, 0);
-    let interrupted = displaced(&mut m);
-    m.advance(2 * MS);
-    m.hold(0);
-    let view = m.view(task);
-    assert_eq!(view.deadline - view.vtime, 2 * MS);
-    assert_eq!(order(&mut m), [interrupted, task]);
+    let began = m.view(task).vtime;
+    for _ in 0..2 {
+        m.advance(MS);
+        m.hold(0);
+        let behind = m.view(task).deadline.wrapping_sub(began);
+        assert_eq!(behind / US, 333);
+        m.unhold(0);
+        assert_eq!(m.running(0), Some(task));
+    }
+}
+
+#[test]
+fn a_task_that_goes_first_because_it_waited_is_not_the_front() {
+    for (waited_ns, behind_us) in [(100 * MS, 200_333), (100 * MS + 1, 333)] {
+        let mut m = held(1);
+        let task = asleep(&mut m, INTERACTIVE, 0);
+        let clock = m.view(task).clock;
+        m.set_vtime(task, 200 * AHEAD);
+        m.interrupt(task, 0);
+        m.advance(waited_ns);
+        m.unhold(0);
+        m.advance(2 * MS);
+        m.hold(0);
+        let behind = m.view(task).deadline.wrapping_sub(clock);
+        assert_eq!(behind / US, behind_us, "{waited_ns}");
+    }
 }
 
 #[test]
 fn a_task_that_ran_on_sinks_behind_one_that_just_woke() {
-    // It has used 4/3 ms of virtual time and been awake for 2.
-    for (vtime, fresh_first) in [(3 * AHEAD, true), (4 * AHEAD, false)] {
+    for (vtime_us, fresh_first) in [(300, true), (400, false)] {
         let mut m = Machine::with_cpus(1);
         let ran_on = running(&mut m, INTERACTIVE, 0);
         m.advance(2 * MS);
         m.hold(0);
         let fresh = asleep(&mut m, INTERACTIVE, 0);
-        m.set_vtime(fresh, vtime);
+        m.set_vtime(fresh, vtime_us * US as i64);
         m.interrupt(fresh, 0);
         let expected = if fresh_first {
             [fresh, ran_on]
@@ -289,8 +314,8 @@ fn batch_work_that_nobody_else_wants_the_cpus_of_owes_nothing() {
 #[test]
 fn the_lag_scale_counts_from_the_next_wake_up_on() {
     let mut m = Machine::with_cpus(1);
-    assert_eq!(lag_of_waking(&mut m, -FAR), -400 * MS as i64);
+    assert_eq!(lag_of_waking(&mut m, -FAR), -500 * US as i64);
     m.sleep(0);
     m.set_knobs(&with_knobs(|knobs| knobs.lag_scale = 8));
-    assert_eq!(lag_of_waking(&mut m, -FAR), -800 * MS as i64);
+    assert_eq!(lag_of_waking(&mut m, -FAR), -1000 * US as i64);
 }

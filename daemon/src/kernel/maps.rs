@@ -305,8 +305,8 @@ fn add_gauges(reading: &mut Reading, skel: &BpfSkel<'_>, topology: &Topology) {
     let nr_nodes = topology.nr_nodes().min(MAX_NODES) as usize;
     for pair in bss.queues[NODE_QUEUES..].chunks_exact(2).take(nr_nodes) {
         let [interactive, batch] = pair else { continue };
-        reading.interactive_queued += interactive.pending;
-        reading.batch_queued += batch.pending;
+        reading.interactive_queued += u64::from(interactive.pending);
+        reading.batch_queued += u64::from(batch.pending);
         if batch.pending > 0 {
             let since = |start: u64| now.saturating_sub(start.max(resumed));
             reading.batch_wait_ns = reading.batch_wait_ns.max(since(batch.served_ns));
