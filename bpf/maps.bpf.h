@@ -86,6 +86,19 @@ struct queue_state {
 #define NR_QUEUES 4096
 struct queue_state queues[NR_QUEUES];
 
+/*
+ * One per node, of the tasks of its batch queue that are grown: no young programs, which begin with a lead.
+ * @turn_ns is when the last run of a turn's length of one of them began, or one came while none waited.
+ * @waiting counts those that wait, @running the CPUs that run one.
+ */
+struct grown_state {
+	u64 turn_ns;
+	s32 waiting;
+	s32 running;
+} __attribute__((aligned(CACHE_LINE)));
+
+struct grown_state grown[MAX_NODES];
+
 /* A CPU writes its own bit, whoever selects it clears it; see idle.bpf.h. */
 struct idle_mask {
 	u64 words[LLC_WORDS];
@@ -114,6 +127,7 @@ struct cpu_ctx {
 	bool own_batch_last;
 	/* What runs here came from this batch queue, and where its turn stands there; 0 if from none. */
 	u32 batch_queue;
+	bool runs_grown;
 	u64 turn_vtime;
 	/* In cpu_release(), whose nested enqueue() adds a second prologue. */
 	bool releasing;
@@ -178,6 +192,8 @@ struct task_ctx {
 	u8 tier;
 	bool queued;
 	bool stealable;
+	/* Waits as one of its node's grown tasks. */
+	bool waits_grown;
 	bool is_compositor;
 	/* One more than the tier that somebody decided on, or 0. */
 	u8 pinned;

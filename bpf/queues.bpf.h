@@ -226,6 +226,24 @@ static __always_inline bool is_allowed(const struct task_struct *p, s32 cpu)
 	return (u32)p->nr_cpus_allowed >= topology.nr_cpu_ids || mask_allows(p, cpu);
 }
 
+/* A program that has not slept since it was launched, and had no more than the lead it began with. */
+static __always_inline bool is_young(const struct task_ctx *t)
+{
+	return !t->wakes && t->awake_run_ns <= LAUNCH_CREDIT_NS;
+}
+
+/* Batch work of a node that such programs go before. */
+static __always_inline bool is_grown(const struct task_ctx *t)
+{
+	return t->queue >= NODE_QUEUES && t->queue & QUEUE_BATCH && !is_young(t);
+}
+
+/* Of the node whose queue it is. */
+static __always_inline struct grown_state *grown_state_of(u32 queue)
+{
+	return &grown[queue / 2 & (MAX_NODES - 1)];
+}
+
 /* Wherever a task goes from its queue, it passes one of the callbacks that call this. */
 static __always_inline void leave_queue(struct task_ctx *t)
 {
@@ -235,6 +253,10 @@ static __always_inline void leave_queue(struct task_ctx *t)
 		return;
 	t->queued = false;
 	__sync_fetch_and_add(&q->pending, -1);
+	if (t->waits_grown) {
+		t->waits_grown = false;
+		__sync_fetch_and_add(&grown_state_of(t->queue)->waiting, -1);
+	}
 	if (t->stealable) {
 		t->stealable = false;
 		__sync_fetch_and_add(&q->stealable, -1);
@@ -282,6 +304,15 @@ VERIFIED_ONCE int move_to(struct task_ctx *t, u32 queue)
 	return 0;
 }
 
+static __always_inline void join_grown(struct task_ctx *t, u64 now)
+{
+	struct grown_state *g = grown_state_of(t->queue);
+
+	t->waits_grown = true;
+	if (!__sync_fetch_and_add(&g->waiting, 1) && !t->queued_ns)
+		g->turn_ns = now;
+}
+
 static __always_inline void join_queue(struct task_ctx *t, u32 queue, u64 now)
 {
 	struct queue_state *q = queue_state_of(queue);
@@ -294,6 +325,8 @@ static __always_inline void join_queue(struct task_ctx *t, u32 queue, u64 now)
 		if (!t->queued_ns)
 			q->turn_ns = now;
 	}
+	if (is_grown(t))
+		join_grown(t, now);
 	t->queued_ns = now;
 }
 
@@ -451,12 +484,6 @@ static __always_inline void advance_clock(struct task_ctx *t)
 	q->clock = vtime_later(turn_vtime(t), q->clock);
 	if (!t->awake_run_ns)
 		q->front = t->vtime;
-}
-
-/* A program that has not slept since it was launched, and had no more than the lead it began with. */
-static __always_inline bool is_young(const struct task_ctx *t)
-{
-	return !t->wakes && t->awake_run_ns <= LAUNCH_CREDIT_NS;
 }
 
 /*

@@ -15,6 +15,8 @@
 #define SLEEPER_WAIT_MAX_NS (100 * NSEC_PER_MSEC_)
 /* One that is to run only when nobody else wants to. */
 #define IDLE_WAIT_MAX_NS (2000 * NSEC_PER_MSEC_)
+/* Batch work that is grown goes before young programs if none of it has had a turn for so long. */
+#define GROWN_WAIT_MAX_NS (6 * NSEC_PER_MSEC_)
 /* Other work has had enough of a CPU for batch work to ask for its share; a few wake-ups are no burden to it. */
 #define BATCH_DUE_AFTER_NS (1 * NSEC_PER_MSEC_)
 #define SCAN_DEPTH	   64
@@ -24,13 +26,18 @@
 
 /*
  * A CPU's turn of batch work is some time of it, in one run or in many. For the queue only one run counts, from
- * @began_ns on: somebody's housekeeping, a moment each time, is no turn of those that wait behind it.
+ * its beginning on: somebody's housekeeping, a moment each time, is no turn of those that wait behind it.
  */
-static __always_inline void note_batch_run(struct cpu_ctx *c, struct queue_state *q, u64 began_ns,
-					   u64 ran_ns, u64 now)
+static __always_inline void note_batch_run(struct cpu_ctx *c, const struct task_ctx *t, u64 ran_ns,
+					   u64 now)
 {
-	if (time_delta(now, began_ns) >= BATCH_TURN_NS)
-		q->turn_ns = began_ns;
+	u64 began_ns = t->slice_began_ns;
+
+	if (time_delta(now, began_ns) >= BATCH_TURN_NS) {
+		queue_state_of(t->queue)->turn_ns = began_ns;
+		if (is_grown(t))
+			grown_state_of(t->queue)->turn_ns = began_ns;
+	}
 	c->batch_ran_ns += ran_ns < BATCH_TURN_NS ? ran_ns : BATCH_TURN_NS;
 	if (c->batch_ran_ns < BATCH_TURN_NS)
 		return;
@@ -62,7 +69,7 @@ VERIFIED_ONCE int charge_run(struct task_struct *p __arg_trusted, struct task_ct
 	t->slice_vtime += delta;
 	if (t->queue & QUEUE_BATCH) {
 		advance_clock_by_service(t, delta, ran);
-		note_batch_run(c, queue_state_of(t->queue), t->slice_began_ns, ran, now);
+		note_batch_run(c, t, ran, now);
 	} else {
 		c->other_ran_ns += ran;
 	}
@@ -75,6 +82,9 @@ static __always_inline void begin_batch_run(struct cpu_ctx *c, const struct task
 	c->batch_queue = t->queue;
 	c->turn_vtime = turn_vtime(t);
 	__sync_fetch_and_add(&queue_state_of(t->queue)->running, 1);
+	c->runs_grown = is_grown(t);
+	if (c->runs_grown)
+		__sync_fetch_and_add(&grown_state_of(t->queue)->running, 1);
 }
 
 static __always_inline void end_batch_run(struct cpu_ctx *c)
@@ -82,6 +92,9 @@ static __always_inline void end_batch_run(struct cpu_ctx *c)
 	if (!c->batch_queue)
 		return;
 	__sync_fetch_and_add(&queue_state_of(c->batch_queue)->running, -1);
+	if (c->runs_grown)
+		__sync_fetch_and_add(&grown_state_of(c->batch_queue)->running, -1);
+	c->runs_grown = false;
 	c->batch_queue = 0;
 }
 
@@ -191,47 +204,74 @@ static __always_inline bool is_starved(const struct task_struct *p, const struct
 	return waited > TASK_WAIT_MAX_NS && (waited > IDLE_WAIT_MAX_NS || !is_idle_class(p));
 }
 
-/*
- * Moves the first task near one end of @queue that has waited beyond the bound. The overtaken ones
- * are behind the favoured ones near the head, or at the tail if there are many. @depth is an argument so that
- * the verifier does not know it: it would look at every turn of the loop.
- */
-VERIFIED_ONCE bool take_starved_task(u32 queue, s32 cpu, u64 now, u32 depth)
-{
-	struct queue_state *q = queue_state_of(queue);
-	struct task_struct *p;
-	bool found = false;
+/* Which tasks of a queue go out of turn, and from which end they are looked for. */
+enum scan {
+	SCAN_STARVED_HEAD,
+	SCAN_STARVED_TAIL,
+	SCAN_GROWN,
+};
 
-	if (time_before(now, q->scan_after) || !nr_queued(queue))
-		return false;
-	q->scan_after = now + SCAN_PERIOD_NS;
-	bpf_for_each(scx_dsq, p, queue, q->scans++ & 1 ? SCX_DSQ_ITER_REV : 0) {
+/*
+ * Moves the first that is found. @depth is an argument so that the verifier does not know it: it would look at every
+ * turn of the loop.
+ */
+VERIFIED_ONCE bool take_out_of_turn(u32 queue, s32 cpu, u32 scan, u64 now, u32 depth)
+{
+	struct task_struct *p;
+
+	bpf_for_each(scx_dsq, p, queue, scan == SCAN_STARVED_TAIL ? SCX_DSQ_ITER_REV : 0) {
 		struct task_ctx *t;
 
 		if (!depth--)
 			break;
 		t = task_ctx_of(p);
-		if (!t || !is_starved(p, t, now) || !may_run_here(p, cpu))
+		if (!t || !(scan == SCAN_GROWN ? t->waits_grown : is_starved(p, t, now)) ||
+		    !may_run_here(p, cpu))
 			continue;
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, SCX_ENQ_IMMED)) {
 			t->is_rescued = true;
-			found = true;
-			break;
+			queue_state_of(queue)->served_ns = now;
+			return true;
 		}
 	}
-	if (found) {
-		q->scan_after = now + SCAN_AGAIN_NS;
-		q->served_ns = now;
-	}
-	return found;
+	return false;
+}
+
+/* The overtaken ones are behind the favoured ones near the head, or at the tail if there are many. */
+VERIFIED_ONCE bool take_starved_task(u32 queue, s32 cpu, u64 now)
+{
+	struct queue_state *q = queue_state_of(queue);
+	u32 scan = q->scans & 1 ? SCAN_STARVED_TAIL : SCAN_STARVED_HEAD;
+
+	if (time_before(now, q->scan_after) || !nr_queued(queue))
+		return false;
+	q->scans++;
+	q->scan_after = now + SCAN_PERIOD_NS;
+	if (!take_out_of_turn(queue, cpu, scan, now, SCAN_DEPTH))
+		return false;
+	q->scan_after = now + SCAN_AGAIN_NS;
+	return true;
+}
+
+/*
+ * Young programs begin with a lead, so that launches are quick. As many as there are CPUs, or more, would have all of
+ * the batch queue's turns, and what is behind them waits for all of those.
+ */
+static __always_inline bool take_grown(u32 queue, s32 cpu, u64 now)
+{
+	const struct grown_state *g = grown_state_of(queue);
+
+	return g->waiting > 0 && g->running <= 0 && nr_queued(queue) > (u32)g->waiting &&
+	       time_delta(now, wait_start(g->turn_ns)) > GROWN_WAIT_MAX_NS &&
+	       take_out_of_turn(queue, cpu, SCAN_GROWN, now, SCAN_DEPTH);
 }
 
 static __always_inline bool rescue_overtaken(s32 cpu, u64 now)
 {
-	if (!take_starved_task(cpu_queue(cpu, QUEUE_INTERACTIVE), cpu, now, SCAN_DEPTH) &&
-	    !take_starved_task(cpu_queue(cpu, QUEUE_BATCH), cpu, now, SCAN_DEPTH) &&
-	    !take_starved_task(node_queue(cpu, QUEUE_INTERACTIVE), cpu, now, SCAN_DEPTH) &&
-	    !take_starved_task(node_queue(cpu, QUEUE_BATCH), cpu, now, SCAN_DEPTH))
+	if (!take_starved_task(cpu_queue(cpu, QUEUE_INTERACTIVE), cpu, now) &&
+	    !take_starved_task(cpu_queue(cpu, QUEUE_BATCH), cpu, now) &&
+	    !take_starved_task(node_queue(cpu, QUEUE_INTERACTIVE), cpu, now) &&
+	    !take_starved_task(node_queue(cpu, QUEUE_BATCH), cpu, now))
 		return false;
 	count(CNT_STARVATION_RESCUES);
 	return true;
@@ -255,6 +295,7 @@ VERIFIED_ONCE bool rescue_overflow(s32 cpu, u64 now)
 	if (rescue_overtaken(cpu, now))
 		return true;
 	if (queue_take_late(node_queue(cpu, QUEUE_INTERACTIVE), now, limits.overflow_rescue_ns) ||
+	    take_grown(node_queue(cpu, QUEUE_BATCH), cpu, now) ||
 	    (cpu_ctx_of(cpu)->since_batch &&
 	     (take_stalled(cpu_queue(cpu, QUEUE_BATCH), now, stall_ns) ||
 	      take_stalled(node_queue(cpu, QUEUE_BATCH), now, stall_ns)))) {

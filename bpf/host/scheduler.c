@@ -36,6 +36,7 @@ void scheduler_reset(void)
 	memset(cpu_l2, 0, sizeof(cpu_l2));
 	memset(&load_state, 0, sizeof(load_state));
 	memset(queues, 0, sizeof(queues));
+	memset(grown, 0, sizeof(grown));
 	memset(idle_masks, 0, sizeof(idle_masks));
 	memset(cpus, 0, sizeof(cpus));
 	memset(groups, 0, sizeof(groups));

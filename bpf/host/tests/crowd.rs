@@ -190,7 +190,13 @@ fn begin_threads(m: &mut Machine, run_us: u64, sleep_us: u64, seed: u64) -> (Tas
 #[test]
 fn a_program_that_computes_on_does_not_wait_for_the_threads_it_begins() {
     for nr_cpus in [2, 4, 8] {
-        for (run_us, sleep_us, most_ms) in [(200, 200, 8), (500, 500, 14), (1000, 1000, 16)] {
+        for (run_us, sleep_us, most_ms) in [
+            (200, 200, 8),
+            (500, 500, 10),
+            (1000, 1000, 12),
+            (2000, 2000, 16),
+            (3000, 3000, 24),
+        ] {
             for seed in 0..20 {
                 let mut m = Machine::with_cpus(nr_cpus);
                 let (main, _) = begin_threads(&mut m, run_us, sleep_us, seed);

@@ -97,6 +97,75 @@ fn batch_that_aged_waits_for_its_turn_while_another_cpu_runs_batch() {
 }
 
 #[test]
+fn batch_that_waits_behind_young_programs_goes_before_them_after_6_ms() {
+    for (waited_ns, aged_first) in [(6 * MS, false), (6 * MS + 1, true)] {
+        let mut m = held(2);
+        let aged = scenes::waiting(&mut m, BATCH);
+        let young = m.task("young");
+        m.fork(young, 0);
+        m.advance(waited_ns);
+        let expected = if aged_first {
+            [aged, young]
+        } else {
+            [young, aged]
+        };
+        assert_eq!(order(&mut m), expected);
+        let rescues = m.counter(Counter::OverflowRescues);
+        assert_eq!(rescues, u64::from(aged_first), "{waited_ns}");
+    }
+}
+
+#[test]
+fn batch_waits_behind_young_programs_while_another_cpu_runs_batch_that_is_not_young() {
+    for (is_young, aged_first) in [(true, true), (false, false)] {
+        let mut m = held(3);
+        m.unhold(2);
+        if is_young {
+            let other = m.task("young");
+            m.fork(other, 2);
+        } else {
+            scenes::running(&mut m, BATCH, 2);
+        }
+        let aged = scenes::waiting(&mut m, BATCH);
+        let young = m.task("young");
+        m.fork(young, 0);
+        m.advance(6 * MS + 1);
+        let expected = if aged_first {
+            [aged, young]
+        } else {
+            [young, aged]
+        };
+        assert_eq!(order(&mut m), expected, "{is_young}");
+    }
+}
+
+#[test]
+fn a_moment_of_one_that_is_not_young_is_no_turn_of_those_behind_young_programs() {
+    for (ran_ns, aged_first) in [(MS / 10, true), (MS, false)] {
+        let mut m = held(2);
+        let first = scenes::asleep(&mut m, BATCH, 0);
+        m.set_vtime(first, scenes::AHEAD / 2);
+        m.interrupt(first, 0);
+        let aged = scenes::waiting(&mut m, BATCH);
+        m.advance(2 * MS);
+        m.unhold(0);
+        assert_eq!(m.running(0), Some(first));
+        m.advance(ran_ns);
+        m.exit(0);
+        m.hold(0);
+        let young = m.task("young");
+        m.fork(young, 0);
+        m.advance(4 * MS + 1 - ran_ns);
+        let expected = if aged_first {
+            [aged, young]
+        } else {
+            [young, aged]
+        };
+        assert_eq!(order(&mut m), expected, "{ran_ns}");
+    }
+}
+
+#[test]
 fn batch_that_is_interrupted_before_it_had_a_turn_does_not_wait_anew() {
     for (ran_ns, comes_first) in [(MS / 10, true), (MS, false)] {
         let mut m = held(2);
