@@ -192,7 +192,7 @@ FORMULA u64 wake_credit_ns(u32 wakeup_freq, u64 lag_scale, u64 queued_per_cpu)
 	return CREDIT_UNIT_NS * units / (queued_per_cpu < 64 ? queued_per_cpu + 1 : 64);
 }
 
-/* Queue position counts time already awake, so a task that runs on sinks behind fresh wake-ups. */
+/* Queue position counts time already awake, so a task that runs on sinks, though not far behind the front. */
 FORMULA u64 awake_penalty_ns(u64 awake_run_ns, u32 tier)
 {
 	u64 cap = tier == 2 ? 20 : tier == 1 ? 30 : 40;

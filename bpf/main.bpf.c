@@ -227,8 +227,10 @@ void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
 		return;
 	}
 	/* The queue's clock is what others wake by: it is not to learn of a run only when that ends. */
-	if (t->queue & QUEUE_BATCH)
+	if (t->queue & QUEUE_BATCH) {
 		charge_run(p, t, cpu, now);
+		note_growing(c, t);
+	}
 	if (!tick_should_preempt(p, t, cpu, now))
 		return;
 	t->slice_end_ns = now;

@@ -88,7 +88,8 @@ struct queue_state queues[NR_QUEUES];
 
 /*
  * One per node, of the tasks of its batch queue that are grown: no young programs, which begin with a lead.
- * @turn_ns is when the last run of a turn's length of one of them began, or one came while none waited.
+ * @turn_ns is when the last run of a turn's length of one of them began, one went before young programs, or new work of
+ * them came while none waited.
  * @waiting counts those that wait, @running the CPUs that run one.
  */
 struct grown_state {

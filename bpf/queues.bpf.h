@@ -427,14 +427,16 @@ static __always_inline u64 service_vtime(struct task_struct *p, const struct tas
 static __always_inline u64 interactive_deadline(struct task_struct *p, const struct task_ctx *t)
 {
 	const struct queue_state *q = queue_state_of(t->queue);
-	u64 deadline;
+	u64 deadline, front;
 
 	if (t->slice_left_ns)
 		return q->clock - VTIME_SPAN_NS;
 	deadline = t->vtime + awake_penalty_ns(t->awake_run_ns, t->tier);
 	if (!t->awake_run_ns)
 		return deadline;
-	return vtime_earlier(deadline, q->front + service_vtime(p, t, BEHIND_FRONT_NS));
+	/* In a queue where all that wakes is placed at once nobody moves it. */
+	front = vtime_later(q->front, q->clock - CREDIT_UNIT_NS * CREDIT_UNITS_MAX);
+	return vtime_earlier(deadline, front + service_vtime(p, t, BEHIND_FRONT_NS));
 }
 
 VERIFIED_ONCE int queue_insert_entered(struct task_struct *p __arg_trusted, struct task_ctx *t,

@@ -76,15 +76,22 @@ VERIFIED_ONCE int charge_run(struct task_struct *p __arg_trusted, struct task_ct
 	return 0;
 }
 
+/* A young program may grow up while it runs, if nobody else wants its CPU. */
+static __always_inline void note_growing(struct cpu_ctx *c, const struct task_ctx *t)
+{
+	if (c->runs_grown || c->batch_queue != t->queue || !is_grown(t))
+		return;
+	c->runs_grown = true;
+	__sync_fetch_and_add(&grown_state_of(t->queue)->running, 1);
+}
+
 /* A batch queue is being served as long as some CPU runs what came from it. */
 static __always_inline void begin_batch_run(struct cpu_ctx *c, const struct task_ctx *t)
 {
 	c->batch_queue = t->queue;
 	c->turn_vtime = turn_vtime(t);
 	__sync_fetch_and_add(&queue_state_of(t->queue)->running, 1);
-	c->runs_grown = is_grown(t);
-	if (c->runs_grown)
-		__sync_fetch_and_add(&grown_state_of(t->queue)->running, 1);
+	note_growing(c, t);
 }
 
 static __always_inline void end_batch_run(struct cpu_ctx *c)
@@ -204,6 +211,16 @@ static __always_inline bool is_starved(const struct task_struct *p, const struct
 	return waited > TASK_WAIT_MAX_NS && (waited > IDLE_WAIT_MAX_NS || !is_idle_class(p));
 }
 
+/*
+ * Whether batch work may go before young programs: not what is ahead of its part by more than they begin behind it, as
+ * little weight soon is, nor what is to run only when nobody else wants to.
+ */
+static __always_inline bool may_pass_young(const struct task_struct *p, const struct task_ctx *t)
+{
+	return t->waits_grown && !is_idle_class(p) &&
+	       vtime_diff(t->vtime, queue_state_of(t->queue)->clock) <= (s64)LAUNCH_CREDIT_NS;
+}
+
 /* Which tasks of a queue go out of turn, and from which end they are looked for. */
 enum scan {
 	SCAN_STARVED_HEAD,
@@ -225,7 +242,7 @@ VERIFIED_ONCE bool take_out_of_turn(u32 queue, s32 cpu, u32 scan, u64 now, u32 d
 		if (!depth--)
 			break;
 		t = task_ctx_of(p);
-		if (!t || !(scan == SCAN_GROWN ? t->waits_grown : is_starved(p, t, now)) ||
+		if (!t || !(scan == SCAN_GROWN ? may_pass_young(p, t) : is_starved(p, t, now)) ||
 		    !may_run_here(p, cpu))
 			continue;
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, SCX_ENQ_IMMED)) {
@@ -255,15 +272,18 @@ VERIFIED_ONCE bool take_starved_task(u32 queue, s32 cpu, u64 now)
 
 /*
  * Young programs begin with a lead, so that launches are quick. As many as there are CPUs, or more, would have all of
- * the batch queue's turns, and what is behind them waits for all of those.
+ * the batch queue's turns, and what is behind them waits for all of those. To look for one, and whatever it then runs for,
+ * counts as a turn, or moments would go before everything again and again.
  */
 static __always_inline bool take_grown(u32 queue, s32 cpu, u64 now)
 {
-	const struct grown_state *g = grown_state_of(queue);
+	struct grown_state *g = grown_state_of(queue);
 
-	return g->waiting > 0 && g->running <= 0 && nr_queued(queue) > (u32)g->waiting &&
-	       time_delta(now, wait_start(g->turn_ns)) > GROWN_WAIT_MAX_NS &&
-	       take_out_of_turn(queue, cpu, SCAN_GROWN, now, SCAN_DEPTH);
+	if (g->waiting <= 0 || g->running > 0 || nr_queued(queue) <= (u32)g->waiting ||
+	    time_delta(now, wait_start(g->turn_ns)) <= GROWN_WAIT_MAX_NS)
+		return false;
+	g->turn_ns = now;
+	return take_out_of_turn(queue, cpu, SCAN_GROWN, now, SCAN_DEPTH);
 }
 
 static __always_inline bool rescue_overtaken(s32 cpu, u64 now)
@@ -286,7 +306,8 @@ static __always_inline u64 batch_stall_max_ns(void)
 
 /*
  * Step 0. Placement keeps CPUs so busy that a shared queue may never come up; one that aged past the
- * threshold goes before everything. Batch work only when other work ran here since its last turn.
+ * threshold goes before everything. Batch work only when other work ran here since its last turn, or young programs
+ * have all of its turns.
  */
 VERIFIED_ONCE bool rescue_overflow(s32 cpu, u64 now)
 {

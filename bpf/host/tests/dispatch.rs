@@ -6,6 +6,7 @@ use pandemonium_bpf_host::scenes::{self, held, order, rest_of_runs, two_nodes, w
 use pandemonium_policy::Limits;
 
 const MS: u64 = 1_000_000;
+const SCHED_IDLE: u32 = 5;
 
 /// A settled task that waits for one of `cpus`; it ran on the first of them last.
 fn waiting(m: &mut Machine, comm: &str, tier: u32, cpus: &[u32]) -> Task {
@@ -136,6 +137,40 @@ fn batch_waits_behind_young_programs_while_another_cpu_runs_batch_that_is_not_yo
             [young, aged]
         };
         assert_eq!(order(&mut m), expected, "{is_young}");
+    }
+}
+
+#[test]
+fn one_goes_before_young_programs_not_all_that_wait_behind_them() {
+    let mut m = held(2);
+    let aged = [(); 2].map(|()| scenes::waiting(&mut m, BATCH));
+    let young = m.task("young");
+    m.fork(young, 0);
+    m.advance(6 * MS + 1);
+    assert_eq!(order(&mut m), [aged[0], young, aged[1]]);
+    assert_eq!(m.counter(Counter::OverflowRescues), 1);
+}
+
+#[test]
+fn what_is_far_ahead_of_its_part_or_idle_does_not_go_before_young_programs() {
+    for (ahead_ms, is_idle, goes_first) in [(40, false, true), (41, false, false), (1, true, false)]
+    {
+        let mut m = held(2);
+        let aged = scenes::asleep(&mut m, BATCH, 0);
+        if is_idle {
+            m.set_policy(aged, SCHED_IDLE);
+        }
+        m.set_vtime(aged, ahead_ms * scenes::AHEAD);
+        m.interrupt(aged, 0);
+        let young = m.task("young");
+        m.fork(young, 0);
+        m.advance(6 * MS + 1);
+        let expected = if goes_first {
+            [aged, young]
+        } else {
+            [young, aged]
+        };
+        assert_eq!(order(&mut m), expected, "{ahead_ms} {is_idle}");
     }
 }
 
