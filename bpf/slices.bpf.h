@@ -83,9 +83,20 @@ static __always_inline bool batch_overdue(s32 cpu, u64 now)
 	       waits_longer(cpu_queue(cpu, QUEUE_BATCH), now, knobs.sojourn_thresh_ns);
 }
 
+/* For programs that have never slept the tick ends the turn of what is grown after this, as a launch does at once later. */
+#define YOUNG_TICK_NS (2 * NSEC_PER_MSEC_)
+
+static __always_inline bool young_waits(s32 cpu)
+{
+	u32 queue = node_queue(cpu, QUEUE_BATCH);
+
+	return nr_queued(queue) > grown_state_of(queue)->waiting;
+}
+
 /*
  * What has the slice of batch work yields to waiting interactive work, and to batch work that has waited too long. Others
- * may have come since its slice began: it has no more than if it began now.
+ * may have come since its slice began: it has no more than if it began now. Batch sleepers seldom have a turn that long:
+ * frames that take as much are drawn to the end.
  */
 static __always_inline bool tick_should_preempt(struct task_struct *p, const struct task_ctx *t,
 						s32 cpu, u64 now)
@@ -97,6 +108,8 @@ static __always_inline bool tick_should_preempt(struct task_struct *p, const str
 	if (ran > preempt_thresh(now) && interactive_waits(cpu))
 		return true;
 	if (batch_waits(cpu) && ran >= batch_slice(p, t, cpu))
+		return true;
+	if (ran >= YOUNG_TICK_NS && is_grown(t) && !is_batch_sleeper(t) && young_waits(cpu))
 		return true;
 	return ran > knobs.sojourn_thresh_ns && batch_overdue(cpu, now);
 }

@@ -273,3 +273,58 @@ fn the_sojourn_threshold_counts_from_the_next_tick_on() {
     m.set_knobs(&with_knobs(|knobs| knobs.sojourn_thresh_ns = 2 * MS));
     assert_eq!(preempts_after(&mut m, 0), 1);
 }
+
+/// Batch work on CPU 0, at the beginning of a turn: since it woke it has computed, but for so many sleeps.
+fn computing(m: &mut Machine, sleeps: u32) -> Task {
+    let task = m.task("computes");
+    m.fork(task, 0);
+    for _ in 0..=sleeps {
+        m.sleep(0);
+        m.interrupt(task, 0);
+        m.run_for(100 * MS);
+    }
+    assert_eq!(m.tier_on(0), BATCH);
+    m.hold(0);
+    m.unhold(0);
+    m.set_vtime(task, 0);
+    assert_eq!(m.running(0), Some(task));
+    task
+}
+
+#[test]
+fn what_computes_makes_room_for_a_program_that_never_slept_and_a_sleeper_does_not() {
+    for (sleeps, makes_room) in [(0, true), (1, false)] {
+        let mut m = Machine::with_cpus(1);
+        let runner = computing(&mut m, sleeps);
+        let before = m.counter(Counter::TickPreempts);
+        let program = m.task("program");
+        m.fork(program, 0);
+        assert!(m.view(program).waits);
+        assert_eq!(preempts_after(&mut m, 2 * MS - 1), before);
+        let preempts = preempts_after(&mut m, 1) - before;
+        assert_eq!(preempts, u64::from(makes_room), "{sleeps}");
+        let expected = if makes_room { program } else { runner };
+        assert_eq!(m.running(0), Some(expected));
+    }
+}
+
+#[test]
+fn what_computes_does_not_make_room_for_what_has_slept_before_its_turn_is_over() {
+    let mut m = Machine::with_cpus(1);
+    computing(&mut m, 0);
+    let before = m.counter(Counter::TickPreempts);
+    waiting(&mut m, BATCH);
+    assert_eq!(preempts_after(&mut m, 3 * MS), before);
+}
+
+#[test]
+fn a_program_that_never_slept_does_not_make_room_for_another() {
+    let mut m = Machine::with_cpus(1);
+    let first = m.task("first");
+    m.fork(first, 0);
+    let second = m.task("second");
+    m.fork(second, 0);
+    assert!(m.view(second).waits);
+    assert_eq!(preempts_after(&mut m, 3 * MS), 0);
+    assert_eq!(m.running(0), Some(first));
+}
