@@ -10,11 +10,22 @@
 #define INITIAL_WAKEUP_FREQ 20U
 #define INITIAL_RUNTIME_NS  (100 * NSEC_PER_USEC_)
 
+/* A waker that goes on for longer is as good as one that never sleeps: one such run is not to count for many others. */
+#define WAKE_TAIL_MAX_NS (400 * NSEC_PER_USEC_)
+
+static __always_inline void learn_wake_tail(struct task_ctx *t, u64 tail_ns)
+{
+	if (tail_ns > WAKE_TAIL_MAX_NS)
+		tail_ns = WAKE_TAIL_MAX_NS;
+	t->wake_tail_ns = ewma(t->wake_tail_ns, tail_ns, AGE_SETTLED);
+}
+
 static __always_inline void classify_init(struct task_ctx *t)
 {
 	t->tier = TIER_INTERACTIVE;
 	t->wakeup_freq = INITIAL_WAKEUP_FREQ << RATE_FRACTION_BITS;
 	t->avg_runtime_ns = INITIAL_RUNTIME_NS;
+	t->wake_tail_ns = WAKE_TAIL_MAX_NS;
 	t->share = SHARE_ONE;
 }
 

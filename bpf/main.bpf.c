@@ -33,6 +33,7 @@
 #include "classify.bpf.h"
 #include "slices.bpf.h"
 #include "idle.bpf.h"
+#include "handover.bpf.h"
 #include "place.bpf.h"
 #include "rescue.bpf.h"
 #include "dispatch.bpf.h"
@@ -153,6 +154,8 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	leave_queue(t);
 	t->better_cpu = 0;
 	c->hands_over = false;
+	c->woke_ns = 0;
+	c->wake_tail_ns = t->wake_tail_ns;
 	advance_clock(t);
 	t->started_ns = now;
 	c->started_ns = now;
@@ -188,6 +191,8 @@ void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)
 		return;
 	/* Without a state somebody changes what it is, or where it may run, and it goes on. */
 	sleeps = !runnable && p->__state;
+	if (c->woke_ns && (sleeps || runnable))
+		learn_wake_tail(t, sleeps ? time_delta(now, c->woke_ns) : WAKE_TAIL_MAX_NS);
 	if (is_time_to_look(t, sleeps))
 		look_at(p, t);
 	if (!runnable) {

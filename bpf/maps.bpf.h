@@ -137,6 +137,9 @@ struct cpu_ctx {
 	bool hands_over;
 	/* What runs is a compositor with budget left. */
 	bool boosted;
+	/* When what runs first woke somebody, or 0, and how long after that it usually sleeps. */
+	u64 woke_ns;
+	u64 wake_tail_ns;
 	u32 help_cursor;
 	u32 node_cursor;
 	/* The first queue of its node; fixed at load. */
@@ -174,6 +177,8 @@ struct task_ctx {
 	u64 awake_run_ns;
 	u64 avg_runtime_ns;
 	u64 runtime_dev_ns;
+	/* Moving average of the time from when it first wakes somebody to its sleep, at most WAKE_TAIL_MAX_NS. */
+	u64 wake_tail_ns;
 	/* How long a slice it has, when that began on this CPU, when it ends, and what it had of that in virtual time. */
 	u64 slice_ns;
 	u64 slice_began_ns;

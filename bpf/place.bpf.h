@@ -8,11 +8,7 @@
 
 /* CPUs looked at for one to preempt. The shared queue serves whoever finds none. */
 #define VICTIM_WINDOW 8
-/* To wait for a CPU that should come free within this time is better than to wake one far away. */
-#define SOON_NS (50 * NSEC_PER_USEC_)
-
-/* A usual run up to this is short; what should go on for more than the other can be interrupted for it. */
-#define SHORT_RUN_NS (250 * NSEC_PER_USEC_)
+/* What should go on for more than this can be interrupted for what is short. */
 #define LONG_REST_NS (250 * NSEC_PER_USEC_)
 /* What runs for no more than this part of the time between its wake-ups is rare. */
 #define RARE_PART 8
@@ -46,12 +42,6 @@ static __always_inline void place_local(struct task_struct *p, struct task_ctx *
 					u64 enq_flags)
 {
 	place(p, t, cpu, SCX_DSQ_LOCAL, enq_flags | SCX_ENQ_IMMED);
-}
-
-/* Behind what runs there, and to stay: SCX_ENQ_IMMED would bring it back. */
-static __always_inline void place_behind(struct task_struct *p, struct task_ctx *t, s32 cpu)
-{
-	place(p, t, cpu, SCX_DSQ_LOCAL, 0);
 }
 
 /*
@@ -175,52 +165,6 @@ static __always_inline void interrupt_cpu(struct task_struct *p, struct task_ctx
 	count(CNT_KICKS_HARD);
 }
 
-/* A short-running waker that says it is about to sleep hands its CPU over without a preemption. */
-static __always_inline bool waker_hands_over(const struct task_struct *p, u64 wake_flags, s32 cpu)
-{
-	u32 tier = cpu_ctx_of(cpu)->tier;
-
-	if (!(wake_flags & SCX_WAKE_SYNC) || tier == TIER_BATCH || tier >= NR_TIERS)
-		return false;
-	return nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE)) < limits.placement_depth &&
-	       is_allowed(p, cpu) && is_in_domain(cpu);
-}
-
-/* Into the CPU's own queue, from where others may take it if the CPU does not come free. */
-VERIFIED_ONCE int queue_for_cpu(struct task_struct *p __arg_trusted, struct task_ctx *t, s32 cpu,
-				u64 now)
-{
-	if (!t)
-		return 0;
-	queue_enter(t, cpu_queue(cpu, queue_kind_of(t)), now);
-	return queue_insert_entered(p, t, 0);
-}
-
-/*
- * The waker is as good as asleep: the first one goes where the CPU finds it without asking dispatch(). Others
- * wait where they may be taken, and so does the first if the waker loses the CPU before it sleeps.
- */
-static __always_inline void hand_over(struct task_struct *p, struct task_ctx *t, s32 cpu, u64 now)
-{
-	struct cpu_ctx *c = cpu_ctx_of(cpu);
-
-	if (c->hands_over) {
-		queue_for_cpu(p, t, cpu, now);
-		return;
-	}
-	c->hands_over = true;
-	place_behind(p, t, cpu);
-}
-
-/* Before 6.19 cpu_release() does it, for a higher class only. */
-static __always_inline void take_back_hand_over(struct cpu_ctx *c)
-{
-	if (!c->hands_over)
-		return;
-	c->hands_over = false;
-	scx_bpf_reenqueue_local_from_anywhere();
-}
-
 /*
  * Onto a CPU found idle and claimed. A realtime task may still come first; where the kernel does not
  * give back what is in the local queue then, the CPU's own queue is the safe place.
@@ -280,26 +224,6 @@ VERIFIED_ONCE s32 find_idle(struct task_struct *p __arg_trusted, struct task_ctx
 	return cpu;
 }
 
-/* Whether what runs on the CPU should be done in a moment. If it is not, its slice bounds the wait. */
-static __always_inline bool comes_free_soon(s32 cpu, u64 now)
-{
-	const struct cpu_ctx *c = cpu_ctx_of(cpu);
-	s64 left = vtime_diff(c->expected_end, now);
-
-	return c->tier != TIER_BATCH && c->tier < NR_TIERS && left >= 0 && left <= SOON_NS;
-}
-
-/* Whether to wait for the CPU that the task's cache is warm on rather than take an idle one far away. */
-static __always_inline bool should_wait_near(const struct task_struct *p, const struct task_ctx *t,
-					     s32 prev_cpu, u64 now)
-{
-	if (!(closeness_of(p, t) & SEARCH_STRONG) || !is_in_domain(prev_cpu) ||
-	    !comes_free_soon(prev_cpu, now))
-		return false;
-	return !nr_queued(cpu_queue(prev_cpu, QUEUE_INTERACTIVE)) && !has_idle_near(prev_cpu) &&
-	       is_allowed(p, prev_cpu);
-}
-
 /*
  * A wake-up may, unless it is one of a crowd. So may a program that is being launched: somebody waits for most of
  * them, and for the many of a fork storm nobody does.
@@ -343,13 +267,17 @@ static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t,
 				      u64 wake_flags, u64 now)
 {
 	s32 this_cpu = bpf_get_smp_processor_id();
+	u64 tail = wake_tail(t, cpu_ctx_of(this_cpu), wake_flags, now);
+	bool says_so = wake_flags & SCX_WAKE_SYNC;
 	s32 cpu;
 
 	/* The kernel takes the word of any waker; ours counts only if the CPU really comes free. */
-	if (!waker_hands_over(p, wake_flags, this_cpu))
-		wake_flags &= ~(u64)SCX_WAKE_SYNC;
+	if ((says_so || tail <= PROMPT_UNDER_LOAD_NS) && !may_hand_over(p, this_cpu, now)) {
+		says_so = false;
+		tail = ~0ULL;
+	}
 	/* It is out of the way before an idle CPU is awake, and the two share a cache. */
-	if (wake_flags & SCX_WAKE_SYNC && comes_free_soon(this_cpu, now)) {
+	if (tail <= PROMPT_NS || (says_so && comes_free_soon(this_cpu, now))) {
 		hand_over(p, t, this_cpu, now);
 		return this_cpu;
 	}
@@ -358,12 +286,16 @@ static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t,
 		count(CNT_STRONG_WAITS);
 		return prev_cpu;
 	}
-	cpu = find_idle(p, t, prev_cpu, wake_flags);
+	cpu = find_idle(p, t, prev_cpu, says_so ? wake_flags : wake_flags & ~(u64)SCX_WAKE_SYNC);
 	if (cpu >= 0) {
 		place_on_claimed(p, t, cpu, now);
 		return cpu;
 	}
-	if (wake_flags & SCX_WAKE_SYNC) {
+	if (tail <= PROMPT_UNDER_LOAD_NS) {
+		hand_over(p, t, this_cpu, now);
+		return this_cpu;
+	}
+	if (says_so) {
 		queue_for_cpu(p, t, this_cpu, now);
 		return this_cpu;
 	}
@@ -376,17 +308,6 @@ static __always_inline bool claim_any_idle(s32 cpu)
 	if (is_selector_on() && has_idle_bit(cpu))
 		return claim_idle(cpu);
 	return scx_bpf_test_and_clear_cpu_idle(cpu);
-}
-
-/*
- * Whether interactive work that can only run here is next once its waker sleeps, which it is about to do, so that nobody
- * need be asked. Two that go on waking each other would never let batch work that waits have its turn, so that ends it.
- */
-static __always_inline bool is_next_here(const struct task_ctx *t, s32 cpu, u64 now)
-{
-	return cpu == bpf_get_smp_processor_id() && queue_kind_of(t) == QUEUE_INTERACTIVE &&
-	       comes_free_soon(cpu, now) && !interactive_waits(cpu) &&
-	       (cpu_ctx_of(cpu)->other_ran_ns < BATCH_STALL_MAX_NS || !batch_waits(cpu));
 }
 
 /* The wake-up of a task that can only run here never passed through select_cpu(). */

@@ -83,7 +83,7 @@ static __always_inline bool batch_overdue(s32 cpu, u64 now)
 	       waits_longer(cpu_queue(cpu, QUEUE_BATCH), now, knobs.sojourn_thresh_ns);
 }
 
-/* For programs that have never slept the tick ends the turn of what is grown after this, as a launch does at once later. */
+/* For programs that have never slept the tick ends the turn of what is grown after this; a launch does after LAUNCH_AFTER_NS. */
 #define YOUNG_TICK_NS (2 * NSEC_PER_MSEC_)
 
 static __always_inline bool young_waits(s32 cpu)

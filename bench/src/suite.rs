@@ -77,7 +77,7 @@ const fn workload(
 }
 
 /// All workloads, in the order in which they run.
-pub const WORKLOADS: [Workload; 14] = [
+pub const WORKLOADS: [Workload; 16] = [
     workload(
         "floor",
         "timer wake-ups on an otherwise idle machine",
@@ -114,6 +114,11 @@ pub const WORKLOADS: [Workload; 14] = [
         desktop::ipc,
     ),
     workload(
+        "events",
+        "event file round trips beside two spinners per CPU",
+        desktop::events,
+    ),
+    workload(
         "launch",
         "programs started beside two spinners per CPU",
         desktop::launch,
@@ -122,6 +127,11 @@ pub const WORKLOADS: [Workload; 14] = [
         "pipe",
         "pipe round trips on an idle machine",
         desktop::pipe_idle,
+    ),
+    workload(
+        "eventsidle",
+        "event file round trips on an idle machine",
+        desktop::events_idle,
     ),
     workload(
         "selection",
@@ -260,7 +270,7 @@ const fn row(words: &'static str, workload: &'static str, figure: &'static str, 
 }
 
 /// All rows. Two of one workload are two sides of the same run.
-pub const ROWS: [Row; 22] = [
+pub const ROWS: [Row; 24] = [
     row(
         "wake-up on an idle machine p99",
         "floor",
@@ -288,10 +298,22 @@ pub const ROWS: [Row; 22] = [
         "p99_us",
         Goal::MediansOfEevdf(2.0),
     ),
+    row(
+        "event round trip under load p99",
+        "events",
+        "p99_us",
+        Goal::MediansOfEevdf(2.0),
+    ),
     row("launch p99", "launch", "p99_us", Goal::BelowAll),
     row(
         "pipe round trip, idle machine p50",
         "pipe",
+        "p50_us",
+        Goal::TimesEevdf(1.1),
+    ),
+    row(
+        "event round trip, idle machine p50",
+        "eventsidle",
         "p50_us",
         Goal::TimesEevdf(1.1),
     ),

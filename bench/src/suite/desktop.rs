@@ -8,9 +8,9 @@ use crate::{forks, pipe};
 
 /// Programs started per second.
 const LAUNCH_RATE: u64 = 50;
-/// Round trips for every second of the idle selection, and before the first.
-const SELECTIONS: u64 = 5_000;
-const SELECTION_WARMUP: u64 = 500;
+/// Round trips through blocked threads for every second, and before the first.
+const ROUND_TRIPS: u64 = 5_000;
+const WARM_UP: u64 = 500;
 
 /// A 60 Hz frame loop beside two spinners per CPU.
 pub fn deadline(scene: &Scene) -> Result<Figures, String> {
@@ -51,13 +51,29 @@ pub fn launch(scene: &Scene) -> Result<Figures, String> {
     Ok(figures_of(samples.summary()))
 }
 
+/// Round trips through files that say nothing of whoever wakes, beside two spinners per CPU.
+pub fn events(scene: &Scene) -> Result<Figures, String> {
+    let _load = Load::spinners(scene.cpus.len() * 2)?;
+    blocked(scene, 1, 0)
+}
+
+/// The same on an idle machine.
+pub fn events_idle(scene: &Scene) -> Result<Figures, String> {
+    crate::sys::sleep_until(crate::sys::now_ns() + SETTLE_NS);
+    blocked(scene, 1, 0)
+}
+
 /// Round trips through blocked threads while half of the CPUs are busy.
 pub fn selection(scene: &Scene) -> Result<Figures, String> {
+    blocked(scene, scene.cpus.len(), scene.cpus.len() / 2)
+}
+
+fn blocked(scene: &Scene, threads: usize, background: usize) -> Result<Figures, String> {
     let plan = Plan {
-        iterations: (SELECTIONS * scene.length_ns / 1_000_000_000).max(1),
-        threads: scene.cpus.len(),
-        background: scene.cpus.len() / 2,
-        warmup: SELECTION_WARMUP,
+        iterations: (ROUND_TRIPS * scene.length_ns / 1_000_000_000).max(1),
+        threads,
+        background,
+        warmup: WARM_UP,
         seed: idle::SEED,
     };
     let is_over = || crate::sys::caught_signal().is_some();

@@ -206,3 +206,122 @@ fn latency_critical_work_and_kernel_threads_wait_for_no_cache() {
         assert_eq!(m.cpu_of(task), Some(2));
     }
 }
+
+/// Runs on CPU 0; each time before it has woken somebody without a word, and slept so long after that.
+fn waker_that_sleeps_after(m: &mut Machine, tail_ns: u64) -> Task {
+    let waker = asleep(m, INTERACTIVE, 0);
+    let woken = asleep(m, INTERACTIVE, 1);
+    for _ in 0..64 {
+        wake_and_sleep(m, waker, woken, tail_ns);
+    }
+    m.settle_as(waker, INTERACTIVE);
+    m.interrupt(waker, 0);
+    assert_eq!(m.running(0), Some(waker));
+    waker
+}
+
+fn wake_and_sleep(m: &mut Machine, waker: Task, woken: Task, tail_ns: u64) {
+    m.interrupt(waker, 0);
+    m.wake(woken, 0);
+    m.advance(tail_ns);
+    m.sleep(0);
+    let cpu = m.cpu_of(woken).unwrap();
+    m.sleep(cpu);
+    m.advance(MS);
+}
+
+/// Whether what runs on CPU 0 hands it over to a task that it wakes without a word.
+fn hands_over(m: &mut Machine) -> bool {
+    let task = asleep(m, INTERACTIVE, 1);
+    m.wake(task, 0);
+    let waits = m.cpu_of(task).is_none();
+    m.sleep(0);
+    assert_eq!(m.running(0) == Some(task), waits);
+    waits
+}
+
+#[test]
+fn a_waker_that_always_sleeps_soon_after_need_not_say_so() {
+    for (tail_ns, is_soon) in [(24 * US, true), (26 * US, false)] {
+        let mut m = Machine::with_cpus(2);
+        waker_that_sleeps_after(&mut m, tail_ns);
+        assert_eq!(hands_over(&mut m), is_soon, "{tail_ns}");
+    }
+}
+
+#[test]
+fn where_no_cpu_is_idle_it_may_take_as_long_as_somebody_else_needs_to_stop() {
+    for (tail_ns, is_soon) in [(99 * US, true), (101 * US, false)] {
+        let mut m = Machine::with_cpus(2);
+        waker_that_sleeps_after(&mut m, tail_ns);
+        runner(&mut m, BATCH, 1);
+        m.advance(2 * MS);
+        assert_eq!(hands_over(&mut m), is_soon, "{tail_ns}");
+    }
+}
+
+#[test]
+fn nobody_knows_at_first_whether_a_waker_sleeps_soon() {
+    let mut m = Machine::with_cpus(2);
+    let waker = asleep(&mut m, INTERACTIVE, 0);
+    m.interrupt(waker, 0);
+    assert!(!hands_over(&mut m));
+}
+
+#[test]
+fn a_waker_that_has_gone_on_once_is_not_taken_for_one_that_sleeps_soon() {
+    let mut m = Machine::with_cpus(2);
+    let waker = waker_that_sleeps_after(&mut m, 10 * US);
+    m.sleep(0);
+    let woken = asleep(&mut m, INTERACTIVE, 1);
+    wake_and_sleep(&mut m, waker, woken, 5 * MS);
+    m.settle_as(waker, INTERACTIVE);
+    m.interrupt(waker, 0);
+    assert!(!hands_over(&mut m));
+}
+
+#[test]
+fn only_the_first_short_task_that_a_waker_wakes_itself_gets_its_cpu_without_a_word() {
+    for (by_interrupt, usual_ns, is_second) in [
+        (true, 100 * US, false),
+        (false, 251 * US, false),
+        (false, 100 * US, true),
+    ] {
+        let mut m = Machine::with_cpus(2);
+        waker_that_sleeps_after(&mut m, 10 * US);
+        if is_second {
+            let first = asleep(&mut m, INTERACTIVE, 1);
+            m.wake(first, 0);
+            assert_eq!(m.cpu_of(first), None);
+        }
+        let task = asleep(&mut m, INTERACTIVE, 1);
+        m.set_history(task, 10, 2, usual_ns);
+        if by_interrupt {
+            m.interrupt(task, 0);
+        } else {
+            m.wake(task, 0);
+        }
+        assert_eq!(m.cpu_of(task), Some(1), "{by_interrupt} {usual_ns}");
+    }
+}
+
+#[test]
+fn no_cpu_is_handed_over_while_others_wait_for_long() {
+    for (tier, wait_ns, is_long) in [
+        (INTERACTIVE, 2 * MS, false),
+        (INTERACTIVE, 2 * MS + 1, true),
+        (BATCH, 5 * MS, false),
+        (BATCH, 5 * MS + 1, true),
+    ] {
+        let mut m = Machine::with_cpus(2);
+        m.hold(1);
+        waker_that_is_nearly_done(&mut m);
+        scenes::waiting(&mut m, tier);
+        m.advance(wait_ns);
+        let task = asleep(&mut m, INTERACTIVE, 0);
+        m.wake_sync(task, 0);
+        let handed_over = m.waiting_for(0, Kind::Interactive);
+        assert_eq!(handed_over, u64::from(!is_long), "{tier} {wait_ns}");
+        assert!(m.view(task).waits);
+    }
+}

@@ -30,8 +30,8 @@ pub enum Benchmark {
 pub struct SetArguments {
     /// Workloads to run, separated by commas [default: all]
     ///
-    /// floor, wakeup, longrun, burst, mixed, deadline, ipc, launch, pipe, selection, starvation, fairness,
-    /// contention, pcpu, and build, whose makespan is the throughput
+    /// floor, wakeup, longrun, burst, mixed, deadline, ipc, events, launch, pipe, eventsidle, selection,
+    /// starvation, fairness, contention, pcpu, and build, whose makespan is the throughput
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub rows: Vec<String>,
     /// Modes to measure besides off, separated by commas
