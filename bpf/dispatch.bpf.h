@@ -144,12 +144,12 @@ static __always_inline u64 nr_waiting(s32 cpu)
 	       nr_queued(node_queue(cpu, QUEUE_BATCH));
 }
 
-/* Steps 0 to 6, and whether one of them found something to run. */
+/* Steps 0 to 6, a launch before all but the first, and whether one of them found something to run. */
 static __always_inline bool take_work(s32 cpu, struct task_struct *prev, struct task_ctx *t,
 				      u64 now)
 {
-	if (rescue_overflow(cpu, now) || take_own(cpu, now) || force_batch(cpu, now) ||
-	    rescue_starved(cpu, now) || take_node_interactive(cpu, now))
+	if (rescue_overflow(cpu, now) || take_launch(cpu, now) || take_own(cpu, now) ||
+	    force_batch(cpu, now) || rescue_starved(cpu, now) || take_node_interactive(cpu, now))
 		return true;
 	if (goes_on(cpu, t)) {
 		/* As long as before; running() decides anew when it has lost the CPU. */

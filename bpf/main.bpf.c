@@ -27,10 +27,12 @@
 #include "observe.bpf.h"
 #include "groups.bpf.h"
 #include "identity.bpf.h"
+#include "affinity.bpf.h"
 #include "queues.bpf.h"
 #include "load.bpf.h"
 #include "context.bpf.h"
 #include "classify.bpf.h"
+#include "launch.bpf.h"
 #include "slices.bpf.h"
 #include "idle.bpf.h"
 #include "handover.bpf.h"
@@ -205,6 +207,7 @@ void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)
 	}
 	take_back_hand_over(c);
 	interrupt_slice(t, now);
+	pause_launch(c, t, now);
 	demote_if_cpu_bound(p, t, t->awake_run_ns, t->boost_ns);
 }
 

@@ -137,6 +137,8 @@ struct cpu_ctx {
 	bool hands_over;
 	/* What runs is a compositor with budget left. */
 	bool boosted;
+	/* Until when a program that is being launched goes first here, or 0; see launch.bpf.h. */
+	u64 launch_until;
 	/* When what runs first woke somebody, or 0, and how long after that it usually sleeps. */
 	u64 woke_ns;
 	u64 wake_tail_ns;

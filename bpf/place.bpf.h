@@ -13,9 +13,6 @@
 /* What runs for no more than this part of the time between its wake-ups is rare. */
 #define RARE_PART 8
 
-/* A program that is launched stops only what has run for so long. */
-#define LAUNCH_AFTER_NS (4 * NSEC_PER_MSEC_)
-
 /* Of the kernel's own flags, in kernel/sched/sched.h: the task was taken off its queue to change something about it. */
 #define ENQUEUE_RESTORE 0x02
 
@@ -241,7 +238,8 @@ static __always_inline bool may_interrupt(const struct task_struct *p, const str
 VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task_ctx *t,
 				s32 prev_cpu, u64 wake_flags, u64 now)
 {
-	s32 cpu = bpf_get_smp_processor_id();
+	s32 here = bpf_get_smp_processor_id();
+	s32 cpu = here;
 	u32 brevity;
 	u32 rank;
 
@@ -257,8 +255,14 @@ VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task
 	    !is_allowed(p, cpu))
 		cpu = victim_for_rank(p, rank, brevity, prev_cpu, now);
 	if (cpu < 0 || (wake_flags & SCX_WAKE_FORK &&
-			time_delta(now, cpu_ctx_of(cpu)->started_ns) < LAUNCH_AFTER_NS))
+			time_delta(now, cpu_ctx_of(cpu)->started_ns) < LAUNCH_AFTER_NS)) {
+		if (wake_flags & SCX_WAKE_FORK)
+			reserve_for_launch(here);
 		return prev_cpu;
+	}
+	/* Its own waker, which may be a program that is being launched. */
+	if (cpu == here && !t->is_external)
+		reserve_for_launch(here);
 	interrupt_cpu(p, t, cpu);
 	return cpu;
 }

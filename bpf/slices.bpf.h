@@ -83,20 +83,10 @@ static __always_inline bool batch_overdue(s32 cpu, u64 now)
 	       waits_longer(cpu_queue(cpu, QUEUE_BATCH), now, knobs.sojourn_thresh_ns);
 }
 
-/* For programs that have never slept the tick ends the turn of what is grown after this; a launch does after LAUNCH_AFTER_NS. */
-#define YOUNG_TICK_NS (2 * NSEC_PER_MSEC_)
-
-static __always_inline bool young_waits(s32 cpu)
-{
-	u32 queue = node_queue(cpu, QUEUE_BATCH);
-
-	return nr_queued(queue) > grown_state_of(queue)->waiting;
-}
-
 /*
- * What has the slice of batch work yields to waiting interactive work, and to batch work that has waited too long. Others
- * may have come since its slice began: it has no more than if it began now. Batch sleepers seldom have a turn that long:
- * frames that take as much are drawn to the end.
+ * What has the slice of batch work yields to waiting interactive work unless it is being launched, and to batch work that
+ * has waited too long. Others may have come since its slice began: it has no more than if it began now. Batch sleepers
+ * seldom have a turn that long: frames that take as much are drawn to the end.
  */
 static __always_inline bool tick_should_preempt(struct task_struct *p, const struct task_ctx *t,
 						s32 cpu, u64 now)
@@ -105,7 +95,7 @@ static __always_inline bool tick_should_preempt(struct task_struct *p, const str
 
 	if (queue_kind_of(t) != QUEUE_BATCH || now < cpu_ctx_of(cpu)->protected_until)
 		return false;
-	if (ran > preempt_thresh(now) && interactive_waits(cpu))
+	if (ran > preempt_thresh(now) && interactive_waits(cpu) && !is_being_launched(t))
 		return true;
 	if (batch_waits(cpu) && ran >= batch_slice(p, t, cpu))
 		return true;

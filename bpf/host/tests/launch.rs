@@ -1,8 +1,10 @@
 //! Programs that are launched beside work that computes, and whoever launches them.
-#![allow(missing_docs)]
+#![allow(clippy::unwrap_used, missing_docs)]
 
 use pandemonium_bpf_host::machine::{BATCH, INTERACTIVE, LAT_CRITICAL, Machine, Task};
-use pandemonium_bpf_host::scenes::{asleep, irregular, spawn};
+use pandemonium_bpf_host::scenes::{
+    asleep, displaced, irregular, preempts_after, running, spawn, waiting,
+};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -88,6 +90,97 @@ fn who_usually_computes_hardly_waits_behind_the_hogs_it_has_woken() {
         m.run_for(60 * MS);
         let wait_ns = m.view(parent).longest_wait_ns;
         assert!(wait_ns <= 8 * MS, "{nr_cpus} CPUs: {wait_ns} ns");
+    }
+}
+
+/// A program that has run on CPU 0 since it was forked there; a higher class holds CPU 1.
+fn launched_alone(ran_ns: u64) -> (Machine, Task) {
+    let mut m = Machine::with_cpus(2);
+    m.hold(1);
+    let program = m.task("program");
+    m.fork(program, 0);
+    m.advance(ran_ns);
+    (m, program)
+}
+
+#[test]
+fn a_program_that_is_launched_goes_on_before_others_if_what_interrupted_it_was_short() {
+    for (took_ns, goes_on) in [(100 * US, true), (200 * US, false)] {
+        let (mut m, program) = launched_alone(MS);
+        let short = asleep(&mut m, INTERACTIVE, 0);
+        m.interrupt(short, 0);
+        assert_eq!(m.running(0), Some(short));
+        let other = waiting(&mut m, INTERACTIVE);
+        m.advance(took_ns);
+        m.sleep(0);
+        let next = if goes_on { program } else { other };
+        assert_eq!(m.running(0), Some(next), "{took_ns}");
+    }
+}
+
+#[test]
+fn a_program_that_is_launched_goes_on_after_whom_it_woke_however_long_that_runs() {
+    let (mut m, program) = launched_alone(MS);
+    let parent = asleep(&mut m, INTERACTIVE, 0);
+    m.wake(parent, 0);
+    assert_eq!(m.running(0), Some(parent));
+    let other = waiting(&mut m, INTERACTIVE);
+    m.advance(500 * US);
+    m.sleep(0);
+    assert_eq!(m.running(0), Some(program));
+    m.sleep(0);
+    assert_eq!(m.running(0), Some(other));
+}
+
+#[test]
+fn a_program_that_finds_nobody_to_stop_is_next_where_it_was_forked() {
+    for is_launch in [true, false] {
+        let mut m = Machine::with_cpus(2);
+        m.hold(1);
+        running(&mut m, INTERACTIVE, 0);
+        let batch = if is_launch {
+            let program = m.task("program");
+            m.fork(program, 0);
+            program
+        } else {
+            waiting(&mut m, BATCH)
+        };
+        let other = waiting(&mut m, INTERACTIVE);
+        m.sleep(0);
+        let next = if is_launch { batch } else { other };
+        assert_eq!(m.running(0), Some(next), "{is_launch}");
+    }
+}
+
+#[test]
+fn the_tick_does_not_end_the_turn_of_a_launch_for_interactive_work() {
+    for (ran_ns, ends) in [(3 * MS, 0), (5 * MS, 1)] {
+        let mut m = Machine::with_cpus(2);
+        let program = m.task("program");
+        m.fork(program, 0);
+        m.advance(ran_ns);
+        m.tick(0);
+        displaced(&mut m);
+        assert_eq!(preempts_after(&mut m, 0), ends, "{ran_ns}");
+    }
+}
+
+#[test]
+fn the_first_program_beside_hogs_that_have_just_begun_takes_no_longer_than_others() {
+    const NEED_NS: u64 = 3 * MS;
+    for nr_cpus in SIZES {
+        let mut m = Machine::with_cpus(nr_cpus);
+        let parent = spawn(&mut m, 0, 100 * US, 500 * US);
+        let hogs = hogs_about_to_begin(&mut m, nr_cpus);
+        begin(&mut m, hogs);
+        m.run_for(500 * US);
+        while m.cpu_of(parent).is_none() {
+            m.run_for(10 * US);
+        }
+        let cpu = m.cpu_of(parent).unwrap();
+        let program = spawn(&mut m, cpu, NEED_NS, 10 * SEC);
+        m.run_for(NEED_NS + MS);
+        assert_eq!(m.view(program).ran_ns, NEED_NS, "{nr_cpus} CPUs");
     }
 }
 
