@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Programs that are being launched, among work that computes: they are ahead of it in the batch queue, stop what has run
- * for a while, and go on where they were forked or interrupted before what was woken meanwhile.
+ * for a while, and go on where they were forked or interrupted before woken work of which nothing is known yet.
  */
 #ifndef __PANDEMONIUM_LAUNCH_BPF_H
 #define __PANDEMONIUM_LAUNCH_BPF_H
@@ -28,6 +28,22 @@ static __always_inline bool young_waits(s32 cpu)
 	return nr_queued(queue) > grown_state_of(queue)->waiting;
 }
 
+/*
+ * Whether what is next of the node's interactive work has not shown yet that it is that. Whatever is known of its name, it
+ * may be a hog that has waited to begin.
+ */
+VERIFIED_ONCE bool is_next_unknown(s32 cpu)
+{
+	struct task_struct *p;
+
+	bpf_for_each(scx_dsq, p, node_queue(cpu, QUEUE_INTERACTIVE), 0) {
+		const struct task_ctx *t = task_ctx_of(p);
+
+		return t && t->wakes <= AGE_CLASSIFIED;
+	}
+	return false;
+}
+
 /* What is forked here and stops nobody, or stops here for whom it woke, is next here however long that takes. */
 static __always_inline void reserve_for_launch(s32 cpu)
 {
@@ -41,14 +57,11 @@ static __always_inline void pause_launch(struct cpu_ctx *c, const struct task_ct
 		c->launch_until = now + LAUNCH_PAUSE_NS;
 }
 
-/* Before interactive work and whatever else waits: this once. */
+/* Before interactive work that is not known yet. After what is known its turn is still to come. */
 static __always_inline bool take_launch(s32 cpu, u64 now)
 {
-	struct cpu_ctx *c = cpu_ctx_of(cpu);
-	u64 until = c->launch_until;
-
-	c->launch_until = 0;
-	return now < until && young_waits(cpu) && queue_take(node_queue(cpu, QUEUE_BATCH), now);
+	return now < cpu_ctx_of(cpu)->launch_until && young_waits(cpu) && is_next_unknown(cpu) &&
+	       queue_take(node_queue(cpu, QUEUE_BATCH), now);
 }
 
 #endif /* __PANDEMONIUM_LAUNCH_BPF_H */

@@ -170,6 +170,7 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 		if (is_batch_due(cpu, now))
 			c->protected_until = now + knobs.preempt_thresh_ns;
 		begin_batch_run(c, t);
+		c->launch_until = 0;
 	}
 	slice = begin_slice(t, task_slice(p, t, cpu, now), now);
 	count_start(t, cpu, now, slice != SLICE_ENDLESS ? slice : 0);
@@ -241,6 +242,8 @@ void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
 	}
 	if (!tick_should_preempt(p, t, cpu, now))
 		return;
+	if (is_being_launched(t))
+		reserve_for_launch(cpu);
 	t->slice_end_ns = now;
 	scx_bpf_task_set_slice(p, 0);
 	count(CNT_TICK_PREEMPTS);

@@ -95,7 +95,8 @@ static __always_inline bool tick_should_preempt(struct task_struct *p, const str
 
 	if (queue_kind_of(t) != QUEUE_BATCH || now < cpu_ctx_of(cpu)->protected_until)
 		return false;
-	if (ran > preempt_thresh(now) && interactive_waits(cpu) && !is_being_launched(t))
+	if (ran > preempt_thresh(now) && interactive_waits(cpu) &&
+	    !(is_being_launched(t) && is_next_unknown(cpu)))
 		return true;
 	if (batch_waits(cpu) && ran >= batch_slice(p, t, cpu))
 		return true;

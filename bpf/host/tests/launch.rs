@@ -1,7 +1,7 @@
 //! Programs that are launched beside work that computes, and whoever launches them.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use pandemonium_bpf_host::machine::{BATCH, INTERACTIVE, LAT_CRITICAL, Machine, Task};
+use pandemonium_bpf_host::machine::{BATCH, INTERACTIVE, Kind, LAT_CRITICAL, Machine, Task};
 use pandemonium_bpf_host::scenes::{
     asleep, displaced, irregular, preempts_after, running, spawn, waiting,
 };
@@ -103,28 +103,47 @@ fn launched_alone(ran_ns: u64) -> (Machine, Task) {
     (m, program)
 }
 
+/// It waits in the queue of the node as interactive work, after CPU 1 was taken from it, and has slept often or once.
+fn displaced_after(m: &mut Machine, is_known: bool) -> Task {
+    m.unhold(1);
+    if is_known {
+        return displaced(m);
+    }
+    m.predict("other", INTERACTIVE, 10, 2, 100 * US);
+    let other = m.task("other");
+    m.enter(other, 1);
+    m.interrupt(other, 1);
+    m.hold(1);
+    assert_eq!(m.waiting_in_node(0, Kind::Interactive), 1);
+    other
+}
+
 #[test]
-fn a_program_that_is_launched_goes_on_before_others_if_what_interrupted_it_was_short() {
-    for (took_ns, goes_on) in [(100 * US, true), (200 * US, false)] {
+fn a_program_that_is_launched_goes_on_before_unknown_work_if_what_interrupted_it_was_short() {
+    for (took_ns, is_known, goes_on) in [
+        (100 * US, false, true),
+        (200 * US, false, false),
+        (100 * US, true, false),
+    ] {
         let (mut m, program) = launched_alone(MS);
+        let other = displaced_after(&mut m, is_known);
         let short = asleep(&mut m, INTERACTIVE, 0);
         m.interrupt(short, 0);
         assert_eq!(m.running(0), Some(short));
-        let other = waiting(&mut m, INTERACTIVE);
         m.advance(took_ns);
         m.sleep(0);
         let next = if goes_on { program } else { other };
-        assert_eq!(m.running(0), Some(next), "{took_ns}");
+        assert_eq!(m.running(0), Some(next), "{took_ns} {is_known}");
     }
 }
 
 #[test]
 fn a_program_that_is_launched_goes_on_after_whom_it_woke_however_long_that_runs() {
     let (mut m, program) = launched_alone(MS);
+    let other = displaced_after(&mut m, false);
     let parent = asleep(&mut m, INTERACTIVE, 0);
     m.wake(parent, 0);
     assert_eq!(m.running(0), Some(parent));
-    let other = waiting(&mut m, INTERACTIVE);
     m.advance(500 * US);
     m.sleep(0);
     assert_eq!(m.running(0), Some(program));
@@ -133,11 +152,16 @@ fn a_program_that_is_launched_goes_on_after_whom_it_woke_however_long_that_runs(
 }
 
 #[test]
-fn a_program_that_finds_nobody_to_stop_is_next_where_it_was_forked() {
-    for is_launch in [true, false] {
+fn a_program_that_finds_nobody_to_stop_is_next_where_it_was_forked_but_for_known_work() {
+    for (is_launch, is_known, goes_first) in [
+        (true, false, true),
+        (true, true, false),
+        (false, false, false),
+    ] {
         let mut m = Machine::with_cpus(2);
         m.hold(1);
         running(&mut m, INTERACTIVE, 0);
+        let other = displaced_after(&mut m, is_known);
         let batch = if is_launch {
             let program = m.task("program");
             m.fork(program, 0);
@@ -145,24 +169,54 @@ fn a_program_that_finds_nobody_to_stop_is_next_where_it_was_forked() {
         } else {
             waiting(&mut m, BATCH)
         };
-        let other = waiting(&mut m, INTERACTIVE);
         m.sleep(0);
-        let next = if is_launch { batch } else { other };
-        assert_eq!(m.running(0), Some(next), "{is_launch}");
+        let next = if goes_first { batch } else { other };
+        assert_eq!(m.running(0), Some(next), "{is_launch} {is_known}");
     }
 }
 
 #[test]
-fn the_tick_does_not_end_the_turn_of_a_launch_for_interactive_work() {
-    for (ran_ns, ends) in [(3 * MS, 0), (5 * MS, 1)] {
-        let mut m = Machine::with_cpus(2);
-        let program = m.task("program");
+fn of_two_programs_that_are_forked_one_goes_before_unknown_work() {
+    let mut m = Machine::with_cpus(2);
+    m.hold(1);
+    running(&mut m, INTERACTIVE, 0);
+    let other = displaced_after(&mut m, false);
+    let programs = [m.task("first"), m.task("second")];
+    for program in programs {
         m.fork(program, 0);
-        m.advance(ran_ns);
-        m.tick(0);
-        displaced(&mut m);
-        assert_eq!(preempts_after(&mut m, 0), ends, "{ran_ns}");
     }
+    m.sleep(0);
+    assert!(programs.map(Some).contains(&m.running(0)));
+    m.exit(0);
+    assert_eq!(m.running(0), Some(other));
+}
+
+#[test]
+fn the_tick_does_not_end_the_turn_of_a_launch_for_unknown_work() {
+    for (ran_ns, is_known, ends) in [(3 * MS, false, 0), (5 * MS, false, 1), (3 * MS, true, 1)] {
+        let (mut m, _) = launched_alone(ran_ns);
+        m.tick(0);
+        displaced_after(&mut m, is_known);
+        assert_eq!(preempts_after(&mut m, 0), ends, "{ran_ns} {is_known}");
+    }
+}
+
+#[test]
+fn a_launch_that_makes_room_for_known_work_at_the_tick_goes_on_before_unknown_work() {
+    let (mut m, program) = launched_alone(3 * MS);
+    m.tick(0);
+    m.unhold(1);
+    let known = running(&mut m, INTERACTIVE, 1);
+    m.hold(1);
+    assert_eq!(preempts_after(&mut m, 0), 1);
+    assert_eq!(m.running(0), Some(known));
+    let other = m.task("other");
+    m.enter(other, 0);
+    m.interrupt(other, 0);
+    assert_eq!(m.waiting_in_node(0, Kind::Interactive), 1);
+    m.advance(500 * US);
+    m.sleep(0);
+    assert_eq!(m.running(0), Some(program));
 }
 
 #[test]
