@@ -310,9 +310,12 @@ void host_set_vtime(u32 task, s64 ahead_of_clock)
 	storage[task].vtime = queue_state_of(storage[task].queue)->clock + ahead_of_clock;
 }
 
+/* U32_MAX if there is no room for one more. */
 u32 host_new_task(const char *comm)
 {
-	return kernel_index_of(kernel_task(comm));
+	const struct task_struct *p = kernel_task(comm);
+
+	return p ? kernel_index_of(p) : ~0U;
 }
 
 void host_set_flags(u32 task, u32 flags)

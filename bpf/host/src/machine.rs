@@ -348,7 +348,9 @@ impl Machine {
     pub fn task(&mut self, comm: &str) -> Task {
         let comm = text(comm);
         // SAFETY: the text ends with a zero and is only read.
-        Task(unsafe { host_new_task(comm.as_ptr()) })
+        let task = unsafe { host_new_task(comm.as_ptr()) };
+        assert_ne!(task, u32::MAX, "the machine has no room for another task");
+        Task(task)
     }
 
     /// The task takes another name.
