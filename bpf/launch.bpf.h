@@ -50,10 +50,11 @@ static __always_inline void reserve_for_launch(s32 cpu)
 	cpu_ctx_of(cpu)->launch_until = ~0ULL;
 }
 
-/* What has not slept yet lost the CPU during its turn. */
+/* What has not slept yet lost the CPU during its turn, or at the end of one while it is being launched. */
 static __always_inline void pause_launch(struct cpu_ctx *c, const struct task_ctx *t, u64 now)
 {
-	if (!c->launch_until && t->slice_left_ns && t->queue & QUEUE_BATCH && is_young(t))
+	if (!c->launch_until && t->queue & QUEUE_BATCH && is_young(t) &&
+	    (t->slice_left_ns || is_being_launched(t)))
 		c->launch_until = now + LAUNCH_PAUSE_NS;
 }
 

@@ -3,7 +3,7 @@
 
 use pandemonium_bpf_host::machine::{BATCH, INTERACTIVE, Kind, LAT_CRITICAL, Machine, Task};
 use pandemonium_bpf_host::scenes::{
-    asleep, displaced, irregular, preempts_after, running, spawn, waiting,
+    asleep, displaced, irregular, preempts_after, running, spawn, waiting, with_knobs,
 };
 
 const US: u64 = 1_000;
@@ -135,6 +135,23 @@ fn a_program_that_is_launched_goes_on_before_unknown_work_if_what_interrupted_it
         let next = if goes_on { program } else { other };
         assert_eq!(m.running(0), Some(next), "{took_ns} {is_known}");
     }
+}
+
+#[test]
+fn it_does_not_matter_how_little_of_its_slice_was_left_to_a_program_that_is_launched() {
+    let mut m = Machine::with_cpus(2);
+    m.set_knobs(&with_knobs(|knobs| knobs.batch_slice_ns = 3 * MS));
+    m.hold(1);
+    let program = m.task("program");
+    m.fork(program, 0);
+    m.advance(2500 * US);
+    displaced_after(&mut m, false);
+    let short = asleep(&mut m, INTERACTIVE, 0);
+    m.interrupt(short, 0);
+    assert_eq!(m.running(0), Some(short));
+    m.advance(50 * US);
+    m.sleep(0);
+    assert_eq!(m.running(0), Some(program));
 }
 
 #[test]
