@@ -144,7 +144,7 @@ static __always_inline u64 nr_waiting(s32 cpu)
 	       nr_queued(node_queue(cpu, QUEUE_BATCH));
 }
 
-/* Steps 0 to 6, a launch before all but the first, and whether one of them found something to run. */
+/* Steps 0 to 6, after the first of which a launch may come, and whether one of them found something to run. */
 static __always_inline bool take_work(s32 cpu, struct task_struct *prev, struct task_ctx *t,
 				      u64 now)
 {

@@ -14,10 +14,12 @@
 #define LAUNCH_RUN_NS (4 * NSEC_PER_MSEC_)
 /* It goes on before others have a turn if what interrupted it takes no longer. */
 #define LAUNCH_PAUSE_NS (150 * NSEC_PER_USEC_)
+/* Where it was forked, or stopped by whom it woke, or for known work, these may take as long. */
+#define LAUNCH_RESERVE_NS (8 * NSEC_PER_MSEC_)
 
-static __always_inline bool is_being_launched(const struct task_ctx *t)
+static __always_inline bool is_being_launched(const struct task_struct *p, const struct task_ctx *t)
 {
-	return !t->wakes && t->awake_run_ns < LAUNCH_RUN_NS && !t->pinned;
+	return !t->wakes && t->awake_run_ns < LAUNCH_RUN_NS && !t->pinned && !is_idle_class(p);
 }
 
 /* Whether a program that has never slept waits for any CPU of the node. */
@@ -29,40 +31,47 @@ static __always_inline bool young_waits(s32 cpu)
 }
 
 /*
- * Whether what is next of the node's interactive work has not shown yet that it is that. Whatever is known of its name, it
- * may be a hog that has waited to begin.
+ * Whether interactive work waits for the CPU of which the first has not shown yet that it is that. Whatever is known of
+ * its name, it may be a hog that has waited to begin. What stands behind it has to wait for it as well.
  */
 VERIFIED_ONCE bool is_next_unknown(s32 cpu)
 {
+	u32 queue = cpu_queue(cpu, QUEUE_INTERACTIVE);
 	struct task_struct *p;
 
-	bpf_for_each(scx_dsq, p, node_queue(cpu, QUEUE_INTERACTIVE), 0) {
+	if (!nr_queued(queue))
+		queue = node_queue(cpu, QUEUE_INTERACTIVE);
+	if (!nr_queued(queue))
+		return false;
+	bpf_for_each(scx_dsq, p, queue, 0) {
 		const struct task_ctx *t = task_ctx_of(p);
 
-		return t && t->wakes <= AGE_CLASSIFIED;
+		return t && t->wakes <= AGE_CLASSIFIED && !t->pinned && !is_boosted(t) &&
+		       !is_kworker(p);
 	}
 	return false;
 }
 
-/* What is forked here and stops nobody, or stops here for whom it woke, is next here however long that takes. */
-static __always_inline void reserve_for_launch(s32 cpu)
+/* The CPU is one that a program which is being launched waits for, and may go on on. */
+static __always_inline void reserve_for_launch(s32 cpu, u64 now)
 {
-	cpu_ctx_of(cpu)->launch_until = ~0ULL;
+	cpu_ctx_of(cpu)->launch_until = now + LAUNCH_RESERVE_NS;
 }
 
-/* What has not slept yet lost the CPU during its turn, or at the end of one while it is being launched. */
-static __always_inline void pause_launch(struct cpu_ctx *c, const struct task_ctx *t, u64 now)
+/* A young program lost the CPU during its turn, or at the end of one while it is being launched. */
+static __always_inline void pause_launch(const struct task_struct *p, const struct task_ctx *t,
+					 struct cpu_ctx *c, u64 now)
 {
-	if (!c->launch_until && t->queue & QUEUE_BATCH && is_young(t) &&
-	    (t->slice_left_ns || is_being_launched(t)))
+	if (now >= c->launch_until && t->queue >= NODE_QUEUES && t->queue & QUEUE_BATCH &&
+	    is_young(t) && (t->slice_left_ns || is_being_launched(p, t)))
 		c->launch_until = now + LAUNCH_PAUSE_NS;
 }
 
-/* Before interactive work that is not known yet. After what is known its turn is still to come. */
+/* The first of batch work while a young program waits, before interactive work that is not known yet. */
 static __always_inline bool take_launch(s32 cpu, u64 now)
 {
 	return now < cpu_ctx_of(cpu)->launch_until && young_waits(cpu) && is_next_unknown(cpu) &&
-	       queue_take(node_queue(cpu, QUEUE_BATCH), now);
+	       queue_take_head(node_queue(cpu, QUEUE_BATCH), now);
 }
 
 #endif /* __PANDEMONIUM_LAUNCH_BPF_H */

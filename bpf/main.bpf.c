@@ -208,7 +208,7 @@ void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)
 	}
 	take_back_hand_over(c);
 	interrupt_slice(t, now);
-	pause_launch(c, t, now);
+	pause_launch(p, t, c, now);
 	demote_if_cpu_bound(p, t, t->awake_run_ns, t->boost_ns);
 }
 
@@ -242,8 +242,8 @@ void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
 	}
 	if (!tick_should_preempt(p, t, cpu, now))
 		return;
-	if (is_being_launched(t))
-		reserve_for_launch(cpu);
+	if (is_being_launched(p, t))
+		reserve_for_launch(cpu, now);
 	t->slice_end_ns = now;
 	scx_bpf_task_set_slice(p, 0);
 	count(CNT_TICK_PREEMPTS);

@@ -137,7 +137,7 @@ struct cpu_ctx {
 	bool hands_over;
 	/* What runs is a compositor with budget left. */
 	bool boosted;
-	/* Until when a program that is being launched goes first here, or 0; see launch.bpf.h. */
+	/* Until when a program that is being launched goes before unknown work here; see launch.bpf.h. */
 	u64 launch_until;
 	/* When what runs first woke somebody, or 0, and how long after that it usually sleeps. */
 	u64 woke_ns;

@@ -256,13 +256,13 @@ VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task
 		cpu = victim_for_rank(p, rank, brevity, prev_cpu, now);
 	if (cpu < 0 || (wake_flags & SCX_WAKE_FORK &&
 			time_delta(now, cpu_ctx_of(cpu)->started_ns) < LAUNCH_AFTER_NS)) {
-		if (wake_flags & SCX_WAKE_FORK)
-			reserve_for_launch(here);
+		if (wake_flags & SCX_WAKE_FORK && is_being_launched(p, t))
+			reserve_for_launch(here, now);
 		return prev_cpu;
 	}
 	/* Its own waker, which may be a program that is being launched. */
-	if (cpu == here && !t->is_external)
-		reserve_for_launch(here);
+	if (cpu == here && !t->is_external && !cpu_ctx_of(here)->runs_grown)
+		reserve_for_launch(here, now);
 	interrupt_cpu(p, t, cpu);
 	return cpu;
 }

@@ -84,7 +84,7 @@ static __always_inline bool batch_overdue(s32 cpu, u64 now)
 }
 
 /*
- * What has the slice of batch work yields to waiting interactive work unless it is being launched, and to batch work that
+ * What has the slice of batch work yields to waiting interactive work, a launch to what is known, and to batch work that
  * has waited too long. Others may have come since its slice began: it has no more than if it began now. Batch sleepers
  * seldom have a turn that long: frames that take as much are drawn to the end.
  */
@@ -96,7 +96,7 @@ static __always_inline bool tick_should_preempt(struct task_struct *p, const str
 	if (queue_kind_of(t) != QUEUE_BATCH || now < cpu_ctx_of(cpu)->protected_until)
 		return false;
 	if (ran > preempt_thresh(now) && interactive_waits(cpu) &&
-	    !(is_being_launched(t) && is_next_unknown(cpu)))
+	    !(is_being_launched(p, t) && is_next_unknown(cpu)))
 		return true;
 	if (batch_waits(cpu) && ran >= batch_slice(p, t, cpu))
 		return true;

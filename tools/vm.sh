@@ -62,9 +62,9 @@ machine() {
 # What boot returns when a CPU met the breakpoint of an instruction that another was patching, after it was patched. A real
 # CPU cannot: it is the emulator with a thread for each CPU, now and then when a scheduler comes or goes.
 met_a_patch=79
-# What it returns when the script has not begun, so that nothing of this tree ran: under load an emulated CPU was seen to be
-# halted for good while the kernel's own scheduler had work for it, half a minute after the start.
-never_began=78
+# Set when it ended a system VM whose script had not begun, and whose CPUs all were halted: under load that was seen half a
+# minute after the start, while the kernel's own scheduler had work for one of them.
+vm_is_stuck=
 
 # where_cpus_are PIPE: what each CPU of the machine does, twice, from its monitor: whether they move, and where.
 where_cpus_are() {
@@ -103,7 +103,10 @@ boot() {
   if [[ -z $status ]]; then
     echo "the machine ended, or was ended after $timeout s, before the script did"
     [[ ! -e $work/cpus ]] || cat "$work/cpus"
-    ((failure != 1)) || grep -q '::begin::' "$work/serial" || failure=$never_began
+  fi
+  vm_is_stuck=
+  if [[ -z $status && -s $work/cpus ]] && ! grep -q '::begin::' "$work/serial" && ! grep -q 'HLT=0' "$work/cpus"; then
+    vm_is_stuck=1
   fi
   remove_tree "$work"
   return "${status:-$failure}"
@@ -316,8 +319,8 @@ system_vm() {
   mapfile -t arguments <<<"$(system_arguments "$work" "$cpus" "$(dirname "$script")")"
   status=0
   boot "$timeout" "${arguments[@]}" -append "$(system_append "$(basename "$script")" "${@:4}")" || status=$?
-  if ((status == never_began)); then
-    echo "the script never began; once more"
+  if [[ -n $vm_is_stuck ]]; then
+    echo "the emulator's fault; once more"
     status=0
     boot "$timeout" "${arguments[@]}" -append "$(system_append "$(basename "$script")" "${@:4}")" || status=$?
   fi

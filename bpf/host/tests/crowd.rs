@@ -58,6 +58,10 @@ fn a_hog_among_a_crowd_has_most_of_its_share_and_does_not_wait_long() {
                 let (part, longest_wait_ns) = hog_among_crowd(nr_cpus, crowd, after_ns);
                 parts += part;
                 assert!(
+                    part >= 0.6,
+                    "{crowd:?} at {nr_cpus} CPUs after {after_ns} ns: {part}"
+                );
+                assert!(
                     longest_wait_ns <= 80 * MS,
                     "{crowd:?} at {nr_cpus} CPUs: {longest_wait_ns} ns"
                 );

@@ -3,13 +3,15 @@
 
 use pandemonium_bpf_host::machine::{BATCH, INTERACTIVE, Kind, LAT_CRITICAL, Machine, Task};
 use pandemonium_bpf_host::scenes::{
-    asleep, displaced, irregular, preempts_after, running, spawn, waiting, with_knobs,
+    asleep, busy, displaced, irregular, preempts_after, runner, running, spawn, waiting,
+    waiting_for, with_knobs,
 };
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 const SEC: u64 = 1_000 * MS;
 const SIZES: [u32; 4] = [2, 4, 8, 12];
+const SCHED_IDLE: u32 = 5;
 
 /// Two for each CPU that wait to begin.
 fn hogs_about_to_begin(m: &mut Machine, nr_cpus: u32) -> Vec<Task> {
@@ -120,12 +122,13 @@ fn displaced_after(m: &mut Machine, is_known: bool) -> Task {
 
 #[test]
 fn a_program_that_is_launched_goes_on_before_unknown_work_if_what_interrupted_it_was_short() {
-    for (took_ns, is_known, goes_on) in [
-        (100 * US, false, true),
-        (200 * US, false, false),
-        (100 * US, true, false),
+    for (ran_ns, took_ns, is_known, goes_on) in [
+        (MS, 100 * US, false, true),
+        (6 * MS, 100 * US, false, true),
+        (MS, 200 * US, false, false),
+        (MS, 100 * US, true, false),
     ] {
-        let (mut m, program) = launched_alone(MS);
+        let (mut m, program) = launched_alone(ran_ns);
         let other = displaced_after(&mut m, is_known);
         let short = asleep(&mut m, INTERACTIVE, 0);
         m.interrupt(short, 0);
@@ -133,7 +136,7 @@ fn a_program_that_is_launched_goes_on_before_unknown_work_if_what_interrupted_it
         m.advance(took_ns);
         m.sleep(0);
         let next = if goes_on { program } else { other };
-        assert_eq!(m.running(0), Some(next), "{took_ns} {is_known}");
+        assert_eq!(m.running(0), Some(next), "{ran_ns} {took_ns} {is_known}");
     }
 }
 
@@ -168,27 +171,102 @@ fn a_program_that_is_launched_goes_on_after_whom_it_woke_however_long_that_runs(
     assert_eq!(m.running(0), Some(other));
 }
 
+/// It has slept once, and waits in the queue of the node as interactive work; nobody is to be stopped for it.
+fn unknown_that_waits(m: &mut Machine) -> Task {
+    let other = m.task("other");
+    m.enter(other, 0);
+    m.interrupt(other, 0);
+    assert_eq!(m.waiting_in_node(0, Kind::Interactive), 1);
+    other
+}
+
 #[test]
-fn a_program_that_finds_nobody_to_stop_is_next_where_it_was_forked_but_for_known_work() {
-    for (is_launch, is_known, goes_first) in [
-        (true, false, true),
-        (true, true, false),
-        (false, false, false),
-    ] {
-        let mut m = Machine::with_cpus(2);
-        m.hold(1);
-        running(&mut m, INTERACTIVE, 0);
-        let other = displaced_after(&mut m, is_known);
-        let batch = if is_launch {
-            let program = m.task("program");
-            m.fork(program, 0);
-            program
-        } else {
-            waiting(&mut m, BATCH)
-        };
+fn a_program_that_finds_nobody_to_stop_is_next_where_it_was_forked() {
+    for comes_free in [0, 1] {
+        let mut m = busy(2, INTERACTIVE);
+        let program = m.task("program");
+        m.fork(program, 1);
+        let other = unknown_that_waits(&mut m);
+        m.sleep(comes_free);
+        let next = if comes_free == 1 { program } else { other };
+        assert_eq!(m.running(comes_free), Some(next), "{comes_free}");
+    }
+}
+
+#[test]
+fn a_cpu_is_kept_for_a_round_for_programs_whose_first_went_elsewhere() {
+    for (later_ns, is_kept) in [(7 * MS, true), (9 * MS, false)] {
+        let mut m = busy(2, INTERACTIVE);
+        let first = m.task("first");
+        m.fork(first, 1);
         m.sleep(0);
-        let next = if goes_first { batch } else { other };
-        assert_eq!(m.running(0), Some(next), "{is_launch} {is_known}");
+        assert_eq!(m.running(0), Some(first));
+        m.exit(0);
+        m.sleep(1);
+        m.advance(later_ns);
+        runner(&mut m, INTERACTIVE, 0);
+        runner(&mut m, INTERACTIVE, 1);
+        let second = m.task("second");
+        m.fork(second, 0);
+        let other = unknown_that_waits(&mut m);
+        m.sleep(1);
+        let next = if is_kept { second } else { other };
+        assert_eq!(m.running(1), Some(next), "{later_ns}");
+    }
+}
+
+#[test]
+fn known_and_decided_work_goes_before_a_program_that_is_launched() {
+    const PF_WQ_WORKER: u32 = 0x20;
+    for urgent in [
+        "known",
+        "pinned",
+        "worker",
+        "bound",
+        "none",
+        "none that is bound",
+    ] {
+        let mut m = busy(2, INTERACTIVE);
+        let program = m.task("program");
+        m.fork(program, 1);
+        let other = if urgent == "known" {
+            waiting(&mut m, INTERACTIVE)
+        } else {
+            if urgent == "pinned" {
+                m.pin("other", INTERACTIVE, true);
+            }
+            let other = m.task("other");
+            m.enter(other, 1);
+            if urgent == "worker" {
+                m.set_flags(other, PF_WQ_WORKER);
+            }
+            if urgent == "none that is bound" {
+                m.bind(other, &[1]);
+            }
+            m.interrupt(other, 1);
+            other
+        };
+        let bound = (urgent == "bound").then(|| waiting_for(&mut m, INTERACTIVE, 1));
+        m.sleep(1);
+        let next = match urgent {
+            "none" | "none that is bound" => program,
+            _ => bound.unwrap_or(other),
+        };
+        assert_eq!(m.running(1), Some(next), "{urgent}");
+    }
+}
+
+#[test]
+fn a_program_that_is_to_run_only_when_nobody_else_wants_to_is_no_launch() {
+    for policy in [0, SCHED_IDLE] {
+        let mut m = busy(2, INTERACTIVE);
+        let program = m.task("program");
+        m.set_policy(program, policy);
+        m.fork(program, 1);
+        let other = unknown_that_waits(&mut m);
+        m.sleep(1);
+        let next = if policy == 0 { program } else { other };
+        assert_eq!(m.running(1), Some(next), "{policy}");
     }
 }
 
@@ -227,10 +305,7 @@ fn a_launch_that_makes_room_for_known_work_at_the_tick_goes_on_before_unknown_wo
     m.hold(1);
     assert_eq!(preempts_after(&mut m, 0), 1);
     assert_eq!(m.running(0), Some(known));
-    let other = m.task("other");
-    m.enter(other, 0);
-    m.interrupt(other, 0);
-    assert_eq!(m.waiting_in_node(0, Kind::Interactive), 1);
+    unknown_that_waits(&mut m);
     m.advance(500 * US);
     m.sleep(0);
     assert_eq!(m.running(0), Some(program));
