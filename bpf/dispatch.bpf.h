@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a CPU runs next when its local queue is empty: nine steps in order, one function each. Steps
- * 0, 2, 3, 5 and 6 are in rescue.bpf.h.
+ * 0, 2, 3, 5 and 6 are in rescue.bpf.h. After step 0 a program that is being launched may come: launch.bpf.h.
  */
 #ifndef __PANDEMONIUM_DISPATCH_BPF_H
 #define __PANDEMONIUM_DISPATCH_BPF_H
