@@ -55,6 +55,12 @@ static __always_inline u32 pinned_or(const struct task_ctx *t, u32 tier)
 	return t->pinned - 1;
 }
 
+/* It has slept often enough to be known by that, whatever it started from. */
+static __always_inline bool has_behaved(const struct task_ctx *t)
+{
+	return t->wakes > AGE_CLASSIFIED;
+}
+
 static __always_inline void rescore(const struct task_struct *p, struct task_ctx *t)
 {
 	if (is_boosted(t)) {

@@ -46,13 +46,12 @@ VERIFIED_ONCE bool is_next_unknown(s32 cpu)
 	bpf_for_each(scx_dsq, p, queue, 0) {
 		const struct task_ctx *t = task_ctx_of(p);
 
-		return t && t->wakes <= AGE_CLASSIFIED && !t->pinned && !is_boosted(t) &&
-		       !is_kworker(p);
+		return t && !has_behaved(t) && !t->pinned && !is_boosted(t) && !is_kworker(p);
 	}
 	return false;
 }
 
-/* The CPU is one that a program which is being launched waits for, and may go on on. */
+/* For a program that is being launched, when whoever runs there next or now is done with the CPU. */
 static __always_inline void reserve_for_launch(s32 cpu, u64 now)
 {
 	cpu_ctx_of(cpu)->launch_until = now + LAUNCH_RESERVE_NS;

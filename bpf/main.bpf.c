@@ -353,7 +353,7 @@ void BPF_STRUCT_OPS(pandemonium_exit_task, struct task_struct *p, struct scx_exi
 	struct task_ctx *t = task_ctx_of(p);
 
 	/* A task that started from a profile and ended before it behaved would only repeat it. */
-	if (t && !args->cancelled && t->wakes > AGE_CLASSIFIED)
+	if (t && !args->cancelled && has_behaved(t))
 		send_observation(p, t, true);
 }
 

@@ -314,15 +314,16 @@ system_append() {
 # system_vm CPUS SCRIPT [TIMEOUT [WORD...]]: run SCRIPT as root in the system VM; its folder is /run/payload/tests.
 system_vm() {
   [[ -e $(package_file) ]] || die "the package was not built"
-  local cpus=$1 script=$2 timeout=${3:-400} work status arguments
+  local cpus=$1 script=$2 timeout=${3:-400} work status arguments append
   work=$(mktemp -d)
   mapfile -t arguments <<<"$(system_arguments "$work" "$cpus" "$(dirname "$script")")"
+  append=$(system_append "$(basename "$script")" "${@:4}")
   status=0
-  boot "$timeout" "${arguments[@]}" -append "$(system_append "$(basename "$script")" "${@:4}")" || status=$?
+  boot "$timeout" "${arguments[@]}" -append "$append" || status=$?
   if [[ -n $vm_is_stuck ]]; then
     echo "the emulator's fault; once more"
     status=0
-    boot "$timeout" "${arguments[@]}" -append "$(system_append "$(basename "$script")" "${@:4}")" || status=$?
+    boot "$timeout" "${arguments[@]}" -append "$append" || status=$?
   fi
   remove_tree "$work"
   return "$status"
