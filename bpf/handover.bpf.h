@@ -11,8 +11,6 @@
 #define PROMPT_NS (25 * NSEC_PER_USEC_)
 /* Where no CPU is idle: before somebody else has stopped. */
 #define PROMPT_UNDER_LOAD_NS (100 * NSEC_PER_USEC_)
-/* A usual run up to this is short. */
-#define SHORT_RUN_NS (250 * NSEC_PER_USEC_)
 /* No CPU is handed over while interactive work waits for any of the node for longer. */
 #define PASSED_OVER_MAX_NS (2 * NSEC_PER_MSEC_)
 

@@ -28,6 +28,7 @@
 #include "groups.bpf.h"
 #include "identity.bpf.h"
 #include "affinity.bpf.h"
+#include "brevity.bpf.h"
 #include "queues.bpf.h"
 #include "load.bpf.h"
 #include "context.bpf.h"

@@ -10,8 +10,6 @@
 #define VICTIM_WINDOW 8
 /* What should go on for more than this can be interrupted for what is short. */
 #define LONG_REST_NS (250 * NSEC_PER_USEC_)
-/* What runs for no more than this part of the time between its wake-ups is rare. */
-#define RARE_PART 8
 
 /* Of the kernel's own flags, in kernel/sched/sched.h: the task was taken off its queue to change something about it. */
 #define ENQUEUE_RESTORE 0x02
@@ -53,26 +51,14 @@ static __always_inline u32 wake_rank(const struct task_ctx *t)
 									    TIER_BATCH;
 }
 
-/* How little a wake-up asks for, as far as is known. */
-enum brevity {
-	BREVITY_NONE,
-	/* It usually runs for next to nothing. */
-	BREVITY_SHORT,
-	/* And seldom: whatever else wants the CPU loses no more than an eighth of it. */
-	BREVITY_SHORT_AND_RARE,
-};
-
 /* Work that nobody should notice has no claim to go first, and what somebody decided to be batch has none either. */
 static __always_inline u32 brevity_of(const struct task_struct *p, const struct task_ctx *t,
 				      u32 rank)
 {
-	if (rank == TIER_BATCH || !t->wakes || t->age < AGE_CLASSIFIED ||
-	    t->avg_runtime_ns > SHORT_RUN_NS)
+	if (rank == TIER_BATCH ||
+	    (t->tier == TIER_BATCH && (t->pinned == TIER_BATCH + 1 || is_idle_class(p))))
 		return BREVITY_NONE;
-	if (t->tier == TIER_BATCH && (t->pinned == TIER_BATCH + 1 || is_idle_class(p)))
-		return BREVITY_NONE;
-	return t->avg_runtime_ns <= t->interval_ns / RARE_PART ? BREVITY_SHORT_AND_RARE :
-								 BREVITY_SHORT;
+	return usual_brevity(t);
 }
 
 /* Whether what runs needs the CPU for long still, if it needs what it usually does. */

@@ -24,6 +24,8 @@ enum queue_kind {
 #define SLICE_UNDECIDED_NS NSEC_PER_MSEC_
 /* Interactive tasks tied to one CPU; the node's queue has a limit by the number of CPUs. */
 #define QUEUED_PER_CPU_MAX 4
+/* How much sooner interactive work queues that is short and rare. */
+#define RARE_LEAD_NS (1 * NSEC_PER_MSEC_)
 /* How far behind its queue's front interactive work comes back when it has used up its slice: so much of its runtime. */
 #define BEHIND_FRONT_NS (500 * NSEC_PER_USEC_)
 
@@ -102,14 +104,15 @@ VERIFIED_ONCE bool queue_take_late(u32 queue, u64 now, u64 thresh_ns)
 
 /*
  * Where the task stands by what it has had of the time that batch work shares. What becomes batch work is not held to
- * what it had before it slept. One of the crowd has just slept, and would come back each time as if it had had nothing.
+ * what it had before it slept, and to little of what it has just had. One of the crowd has just slept, and would come back
+ * each time as if it had had nothing.
  */
 static __always_inline u64 vtime_as_batch(const struct task_ctx *t, u32 queue)
 {
 	u64 clock = queue_state_of(queue)->clock;
 	s64 had = vtime_diff(t->batch_vtime, queue_state_of(t->batch_queue)->clock);
-	s64 least = -(s64)(t->wakes ? BATCH_CREDIT_NS : LAUNCH_CREDIT_NS);
-	s64 most = t->awake_run_ns;
+	s64 least = -(s64)(t->wakes ? BECOMING_LAG_NS : LAUNCH_CREDIT_NS);
+	s64 most = t->awake_run_ns < BECOMING_LAG_NS ? t->awake_run_ns : BECOMING_LAG_NS;
 
 	if (!most && t->tier != TIER_BATCH) {
 		most = CROWD_DEBT_RUNS * t->avg_runtime_ns;
@@ -321,6 +324,8 @@ static __always_inline bool is_crowded_out(const struct task_struct *p, const st
 	/* Of tasks that can only run here, nobody knows who woke them. */
 	if (queue >= NODE_QUEUES)
 		most = t->is_external ? limits.interactive_max : limits.interactive_max / 2;
+	if (is_short_and_rare(t))
+		most *= 2;
 	return nr_queued(queue) >= most && !is_boosted(t) && !(p->flags & PF_WQ_WORKER);
 }
 
@@ -366,21 +371,24 @@ static __always_inline u64 service_vtime(struct task_struct *p, const struct tas
 /*
  * Virtual time at which interactive work queues. What was interrupted keeps its place. What has used up its slice comes
  * back near the front, where those begin that wake: they do so with credit, and would pass it again and again, while the
- * clock, which is where the furthest began, stands still.
+ * clock, which is where the furthest began, stands still. What is short and rare need not wait behind what takes longer:
+ * all that it asks for is over before the others would notice.
  */
 static __always_inline u64 interactive_deadline(struct task_struct *p, const struct task_ctx *t)
 {
 	const struct queue_state *q = queue_state_of(t->queue);
-	u64 deadline, front;
+	u64 deadline = t->vtime;
+	u64 front;
 
 	if (t->slice_left_ns)
 		return q->clock - VTIME_SPAN_NS;
-	deadline = t->vtime + awake_penalty_ns(t->awake_run_ns, t->tier);
-	if (!t->awake_run_ns)
-		return deadline;
-	/* In a queue where all that wakes is placed at once nobody moves it. */
-	front = vtime_later(q->front, q->clock - CREDIT_UNIT_NS * CREDIT_UNITS_MAX);
-	return vtime_earlier(deadline, front + service_vtime(p, t, BEHIND_FRONT_NS));
+	if (t->awake_run_ns) {
+		deadline += awake_penalty_ns(t->awake_run_ns, t->tier);
+		/* In a queue where all that wakes is placed at once nobody moves it. */
+		front = vtime_later(q->front, q->clock - CREDIT_UNIT_NS * CREDIT_UNITS_MAX);
+		deadline = vtime_earlier(deadline, front + service_vtime(p, t, BEHIND_FRONT_NS));
+	}
+	return is_short_and_rare(t) ? deadline - RARE_LEAD_NS : deadline;
 }
 
 VERIFIED_ONCE int queue_insert_entered(struct task_struct *p __arg_trusted, struct task_ctx *t,

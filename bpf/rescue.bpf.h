@@ -16,7 +16,9 @@
 /* One that is to run only when nobody else wants to. */
 #define IDLE_WAIT_MAX_NS (2000 * NSEC_PER_MSEC_)
 /* Batch work that is grown goes before young programs if none of it has had a turn for so long. */
-#define GROWN_WAIT_MAX_NS (6 * NSEC_PER_MSEC_)
+#define GROWN_WAIT_NS (6 * NSEC_PER_MSEC_)
+/* A round of them all is taken to need so much of a CPU for each. */
+#define GROWN_WAIT_EACH_NS (3 * NSEC_PER_MSEC_)
 /* Other work has had enough of a CPU for batch work to ask for its share; a few wake-ups are no burden to it. */
 #define BATCH_DUE_AFTER_NS (1 * NSEC_PER_MSEC_)
 #define SCAN_DEPTH	   64
@@ -271,6 +273,22 @@ VERIFIED_ONCE bool take_starved_task(u32 queue, s32 cpu, u64 now)
 }
 
 /*
+ * How long grown batch work lets young programs go before it. With as many as there are CPUs, each that is grown has a
+ * turn in a round of all that wait: had it more than its part, it would pay for that as soon as the others are grown,
+ * while all of them pass it. Fewer young programs are launches.
+ */
+static __always_inline u64 grown_wait_ns(u64 queued, u32 waiting)
+{
+	u32 nr_cpus = nr_online ? nr_online : 1;
+	u64 wait_ns;
+
+	if (queued - waiting < nr_cpus)
+		return GROWN_WAIT_NS;
+	wait_ns = GROWN_WAIT_EACH_NS * queued / nr_cpus;
+	return (wait_ns > GROWN_WAIT_NS ? wait_ns : GROWN_WAIT_NS) / waiting;
+}
+
+/*
  * Young programs begin with a lead, so that launches are quick. As many as there are CPUs, or more, would have all of
  * the batch queue's turns, and what is behind them waits for all of those. To look for one, and whatever it then runs for,
  * counts as a turn, or moments would go before everything again and again.
@@ -278,9 +296,11 @@ VERIFIED_ONCE bool take_starved_task(u32 queue, s32 cpu, u64 now)
 static __always_inline bool take_grown(u32 queue, s32 cpu, u64 now)
 {
 	struct grown_state *g = grown_state_of(queue);
+	u64 queued = nr_queued(queue);
+	s32 waiting = g->waiting;
 
-	if (g->waiting <= 0 || g->running > 0 || nr_queued(queue) <= (u32)g->waiting ||
-	    time_delta(now, wait_start(g->turn_ns)) <= GROWN_WAIT_MAX_NS)
+	if (waiting <= 0 || g->running > 0 || queued <= (u32)waiting ||
+	    time_delta(now, wait_start(g->turn_ns)) <= grown_wait_ns(queued, waiting))
 		return false;
 	g->turn_ns = now;
 	return take_out_of_turn(queue, cpu, SCAN_GROWN, now, SCAN_DEPTH);

@@ -250,3 +250,44 @@ fn nobody_among_threads_that_want_more_than_there_is_waits_for_the_credit_of_all
         }
     }
 }
+
+/// The longest wait of a program that has computed, slept, and computes on beside threads that it starts. They run and
+/// sleep for so long, some after a first sleep that is short.
+fn wait_while_threads_begin(
+    nr_cpus: u32,
+    (run_ms, sleep_ms): (u64, u64),
+    sleep_first: bool,
+    after_ns: u64,
+) -> u64 {
+    let mut m = Machine::with_cpus(nr_cpus);
+    let program = spawn(&mut m, 0, 300 * MS, 20 * MS);
+    m.run_for(320 * MS + after_ns);
+    m.set_habit(program, 10 * SEC, 0);
+    m.forget_wait(program);
+    for i in 0..4 * nr_cpus {
+        let begins = if sleep_first {
+            (100 * US, 100 * US)
+        } else {
+            (run_ms * MS, sleep_ms * MS)
+        };
+        let thread = spawn(&mut m, i % nr_cpus, begins.0, begins.1);
+        m.run_for(30 * US);
+        m.set_habit(thread, run_ms * MS, sleep_ms * MS);
+    }
+    m.run_for(900 * MS);
+    m.view(program).longest_wait_ns
+}
+
+#[test]
+fn what_computes_on_while_threads_begin_that_run_for_long_does_not_wait_for_all_of_them() {
+    for (nr_cpus, threads) in [(2, (20, 10)), (4, (15, 5)), (4, (20, 10))] {
+        for sleep_first in [false, true] {
+            let mut waits: Vec<u64> = (0..7)
+                .map(|i| wait_while_threads_begin(nr_cpus, threads, sleep_first, i * 613 * US))
+                .collect();
+            waits.sort_unstable();
+            let scene = format!("{threads:?} {sleep_first} at {nr_cpus} CPUs: {waits:?}");
+            assert!(waits[3] <= 40 * MS && waits[6] <= 60 * MS, "{scene}");
+        }
+    }
+}

@@ -5,6 +5,7 @@ use pandemonium_bpf_host::machine::{BATCH, Counter, INTERACTIVE, Kind, Machine, 
 use pandemonium_bpf_host::scenes::{self, held, order, rest_of_runs, two_nodes, with_knobs};
 use pandemonium_policy::Limits;
 
+const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 const SCHED_IDLE: u32 = 5;
 
@@ -149,6 +150,25 @@ fn one_goes_before_young_programs_not_all_that_wait_behind_them() {
     m.advance(6 * MS + 1);
     assert_eq!(order(&mut m), [aged[0], young, aged[1]]);
     assert_eq!(m.counter(Counter::OverflowRescues), 1);
+}
+
+#[test]
+fn beside_as_many_young_programs_as_cpus_each_that_is_not_young_has_a_turn_in_their_round() {
+    for (nr_aged, nr_young, after_us) in [(1, 1, 6000), (2, 1, 6000), (1, 5, 9000), (2, 4, 4500)] {
+        for is_over in [false, true] {
+            let mut m = held(2);
+            let aged: Vec<Task> = (0..nr_aged)
+                .map(|_| scenes::waiting(&mut m, BATCH))
+                .collect();
+            for _ in 0..nr_young {
+                let young = m.task("young");
+                m.fork(young, 0);
+            }
+            m.advance(after_us * US + u64::from(is_over));
+            let first = order(&mut m)[0];
+            assert_eq!(first == aged[0], is_over, "{nr_aged} {nr_young}");
+        }
+    }
 }
 
 #[test]

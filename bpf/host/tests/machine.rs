@@ -274,48 +274,6 @@ fn what_a_task_had_while_nobody_else_wanted_it_is_not_held_against_it() {
 }
 
 #[test]
-fn what_is_short_hardly_waits_for_interactive_work_that_takes_longer() {
-    const PROBE_US: u64 = 50;
-    for nr_cpus in [2, 4, 8, 12] {
-        let mut m = Machine::with_cpus(nr_cpus);
-        for cpu in 0..nr_cpus {
-            spawn(&mut m, cpu, SEC, 0);
-            spawn(&mut m, cpu, SEC, 0);
-        }
-        let probes: Vec<Task> = (0..u64::from(nr_cpus))
-            .map(|i| spawn(&mut m, i as u32, PROBE_US * US, (5 + i) * MS))
-            .collect();
-        for i in 0..u64::from(2 * nr_cpus) {
-            spawn(
-                &mut m,
-                i as u32 % nr_cpus,
-                (3000 + i * 397) * US,
-                (300 + i * 911 % 2700) * US,
-            );
-            m.run_for(313 * US);
-        }
-        m.run_for(SEC);
-        let runs =
-            |m: &Machine| probes.iter().map(|p| m.view(*p).ran_ns).sum::<u64>() / (PROBE_US * US);
-        let before = runs(&m);
-        let mut late = 0;
-        for _ in 0..1000 {
-            m.run_for(MS);
-            for probe in &probes {
-                late += u64::from(m.view(*probe).longest_wait_ns > 200 * US);
-                m.forget_wait(*probe);
-            }
-        }
-        let wakes = runs(&m) - before;
-        assert!(
-            wakes >= 50 * u64::from(nr_cpus),
-            "{wakes} at {nr_cpus} CPUs"
-        );
-        assert!(late * 15 <= wakes, "{late} of {wakes} at {nr_cpus} CPUs");
-    }
-}
-
-#[test]
 fn hogs_share_machines_of_every_size() {
     for (nr_cpus, seconds) in [
         (1, 4),

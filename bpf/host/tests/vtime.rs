@@ -62,6 +62,28 @@ fn batch_work_keeps_little_credit() {
 }
 
 #[test]
+fn what_becomes_batch_work_has_had_at_most_4_ms_more_or_less_than_the_others() {
+    for (others_ms, expected_us) in [(0, 4000), (12, -2500), (30, -4000)] {
+        let mut m = Machine::with_cpus(2);
+        running(&mut m, BATCH, 1);
+        let task = asleep(&mut m, BATCH, 0);
+        for tier in [BATCH, INTERACTIVE] {
+            m.settle_as(task, tier);
+            m.interrupt(task, 0);
+            m.sleep(0);
+        }
+        m.advance(others_ms * MS);
+        m.tick(1);
+        m.interrupt(task, 0);
+        assert_eq!(m.running(0), Some(task));
+        m.advance(10 * MS);
+        m.tick(0);
+        assert_eq!(m.view(task).tier, BATCH);
+        assert_eq!(lag(&m, task), expected_us * US as i64, "{others_ms}");
+    }
+}
+
+#[test]
 fn the_slice_lag_adds_to_the_credit_or_takes_from_it() {
     for lag_ns in [400 * US as i64, -400 * US as i64] {
         let mut m = Machine::with_cpus(1);

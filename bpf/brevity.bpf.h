@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What usually needs next to nothing before it sleeps again, and so goes before what takes longer: onto a CPU in
+ * place.bpf.h, in a queue in queues.bpf.h.
+ */
+#ifndef __PANDEMONIUM_BREVITY_BPF_H
+#define __PANDEMONIUM_BREVITY_BPF_H
+
+/* A usual run up to this is short. */
+#define SHORT_RUN_NS (250 * NSEC_PER_USEC_)
+/* What runs for no more than this part of the time between its wake-ups is rare. */
+#define RARE_PART 16
+
+/* How little a wake-up asks for, as far as is known. */
+enum brevity {
+	BREVITY_NONE,
+	/* It usually runs for next to nothing. */
+	BREVITY_SHORT,
+	/* And seldom: whatever else wants the CPU loses no more than a sixteenth of it. */
+	BREVITY_SHORT_AND_RARE,
+};
+
+static __always_inline u32 usual_brevity(const struct task_ctx *t)
+{
+	if (!t->wakes || t->age < AGE_CLASSIFIED || t->avg_runtime_ns > SHORT_RUN_NS)
+		return BREVITY_NONE;
+	return t->avg_runtime_ns <= t->interval_ns / RARE_PART ? BREVITY_SHORT_AND_RARE :
+								 BREVITY_SHORT;
+}
+
+static __always_inline bool is_short_and_rare(const struct task_ctx *t)
+{
+	return usual_brevity(t) == BREVITY_SHORT_AND_RARE;
+}
+
+#endif /* __PANDEMONIUM_BREVITY_BPF_H */

@@ -1,0 +1,158 @@
+//! What is short and rare: before whom it queues, how much room it has, and how long it waits in the end.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use pandemonium_bpf_host::machine::{INTERACTIVE, Kind, Machine, Task};
+use pandemonium_bpf_host::scenes::{asleep, held, irregular, order, spawn};
+use pandemonium_policy::Limits;
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+const SEC: u64 = 1_000 * MS;
+
+/// A task that usually runs for `usual_ns` and woke so long before now. Other CPUs than the first are held.
+fn sleeper(m: &mut Machine, usual_ns: u64, interval_ns: u64) -> Task {
+    let task = asleep(m, INTERACTIVE, 0);
+    m.unhold(0);
+    m.interrupt(task, 0);
+    m.advance(100 * US);
+    m.sleep(0);
+    m.hold(0);
+    m.set_history(task, 10, 2, usual_ns);
+    m.advance(interval_ns - 100 * US);
+    task
+}
+
+#[test]
+fn what_is_short_and_rare_queues_before_what_is_not_unless_that_is_a_millisecond_ahead() {
+    for (what, usual_ns, interval_ns, had_more_ns, goes_first) in [
+        ("short and rare", 250 * US, 4 * MS, 0, true),
+        (
+            "and has had nearly as much more",
+            250 * US,
+            4 * MS,
+            999_000,
+            true,
+        ),
+        (
+            "and has had more than that",
+            250 * US,
+            4 * MS,
+            1_001_000,
+            false,
+        ),
+        ("not so short", 251 * US, 8 * MS, 0, false),
+        ("not so rare", 250 * US, 3999 * US, 0, false),
+    ] {
+        let mut m = held(2);
+        let short = sleeper(&mut m, usual_ns, interval_ns);
+        let other = asleep(&mut m, INTERACTIVE, 0);
+        m.set_history(other, 10, 2, 3 * MS);
+        for (task, vtime) in [(other, 0), (short, had_more_ns)] {
+            m.set_vtime(task, vtime);
+            m.interrupt(task, 1);
+        }
+        let expected = if goes_first {
+            [short, other]
+        } else {
+            [other, short]
+        };
+        assert_eq!(order(&mut m), expected, "{what}");
+    }
+}
+
+#[test]
+fn a_crowd_leaves_as_much_room_again_to_what_is_short_and_rare() {
+    let room = u64::from(Limits::for_cpus(2).interactive_max);
+    let mut m = held(2);
+    let short: Vec<Task> = (0..=room)
+        .map(|_| sleeper(&mut m, 100 * US, 4 * MS))
+        .collect();
+    for _ in 0..2 * room {
+        let other = asleep(&mut m, INTERACTIVE, 0);
+        m.interrupt(other, 1);
+    }
+    assert_eq!(m.waiting_in_node(0, Kind::Interactive), room);
+    for task in short {
+        m.interrupt(task, 1);
+    }
+    assert_eq!(m.waiting_in_node(0, Kind::Interactive), 2 * room);
+}
+
+#[test]
+fn what_is_short_and_rare_waits_for_a_moment_whatever_else_wants_the_cpus() {
+    for nr_cpus in [2, 4] {
+        for (per_cpu, run_us, sleep_us, hogs) in [
+            (4, 250..=750, 250..=750, 0),
+            (4, 1000..=3000, 1000..=3000, 0),
+            (4, 1500..=4500, 500..=1500, 0),
+            (8, 500..=1500, 1000..=3000, 0),
+            (4, 1000..=3000, 1000..=3000, 2),
+        ] {
+            let scene = format!("{per_cpu} of {run_us:?} and {sleep_us:?} at {nr_cpus} CPUs");
+            let (mut wakes, mut late) = (0, 0);
+            for seed in 0..2 {
+                let mut m = Machine::with_cpus(nr_cpus);
+                irregular(&mut m, per_cpu, run_us.clone(), sleep_us.clone(), seed);
+                let short = irregular(&mut m, 1, 50..=150, 3000..=7000, seed + 9);
+                for i in 0..hogs * nr_cpus {
+                    spawn(&mut m, i % nr_cpus, 10 * SEC, 0);
+                }
+                m.run_for(SEC / 2);
+                let runs = |m: &Machine| short.iter().map(|t| m.view(*t).ran_ns).sum::<u64>();
+                let before_ns = runs(&m);
+                for _ in 0..SEC / MS {
+                    m.run_for(MS);
+                    for task in &short {
+                        late += u64::from(m.view(*task).longest_wait_ns > 1500 * US);
+                        m.forget_wait(*task);
+                    }
+                }
+                wakes += (runs(&m) - before_ns) / (100 * US);
+            }
+            assert!(wakes >= 250 * u64::from(nr_cpus), "{wakes}, {scene}");
+            assert!(late * 20 <= wakes, "{late} of {wakes}, {scene}");
+        }
+    }
+}
+
+#[test]
+fn what_is_short_hardly_waits_for_interactive_work_that_takes_longer() {
+    const PROBE_US: u64 = 50;
+    for nr_cpus in [2, 4, 8, 12] {
+        let mut m = Machine::with_cpus(nr_cpus);
+        for cpu in 0..nr_cpus {
+            spawn(&mut m, cpu, SEC, 0);
+            spawn(&mut m, cpu, SEC, 0);
+        }
+        let probes: Vec<Task> = (0..u64::from(nr_cpus))
+            .map(|i| spawn(&mut m, i as u32, PROBE_US * US, (5 + i) * MS))
+            .collect();
+        for i in 0..u64::from(2 * nr_cpus) {
+            spawn(
+                &mut m,
+                i as u32 % nr_cpus,
+                (3000 + i * 397) * US,
+                (300 + i * 911 % 2700) * US,
+            );
+            m.run_for(313 * US);
+        }
+        m.run_for(SEC);
+        let runs =
+            |m: &Machine| probes.iter().map(|p| m.view(*p).ran_ns).sum::<u64>() / (PROBE_US * US);
+        let before = runs(&m);
+        let mut late = 0;
+        for _ in 0..1000 {
+            m.run_for(MS);
+            for probe in &probes {
+                late += u64::from(m.view(*probe).longest_wait_ns > 200 * US);
+                m.forget_wait(*probe);
+            }
+        }
+        let wakes = runs(&m) - before;
+        assert!(
+            wakes >= 50 * u64::from(nr_cpus),
+            "{wakes} at {nr_cpus} CPUs"
+        );
+        assert!(late * 15 <= wakes, "{late} of {wakes} at {nr_cpus} CPUs");
+    }
+}
