@@ -9,14 +9,14 @@
 /* A usual run up to this is short. */
 #define SHORT_RUN_NS (250 * NSEC_PER_USEC_)
 /* What runs for no more than this part of the time between its wake-ups is rare. */
-#define RARE_PART 16
+#define RARE_PART 12
 
 /* How little a wake-up asks for, as far as is known. */
 enum brevity {
 	BREVITY_NONE,
 	/* It usually runs for next to nothing. */
 	BREVITY_SHORT,
-	/* And seldom: whatever else wants the CPU loses no more than a sixteenth of it. */
+	/* And seldom: whatever else wants the CPU loses no more than a twelfth of it. */
 	BREVITY_SHORT_AND_RARE,
 };
 

@@ -49,17 +49,19 @@ static __always_inline u64 wake_tail(const struct task_ctx *t, struct cpu_ctx *h
 
 /*
  * Whether the waker's CPU may go to whom it wakes without a preemption. Two that go on waking each other keep it, so not
- * while others wait for long.
+ * while others wait for long, nor while what is short and rare does.
  */
 VERIFIED_ONCE bool may_hand_over(const struct task_struct *p __arg_trusted, s32 cpu, u64 now)
 {
 	u32 tier = cpu_ctx_of(cpu)->tier;
+	u32 own = cpu_queue(cpu, QUEUE_INTERACTIVE);
+	u32 node = node_queue(cpu, QUEUE_INTERACTIVE);
 
 	if (tier == TIER_BATCH || tier >= NR_TIERS || batch_overdue(cpu, now) ||
-	    waits_longer(node_queue(cpu, QUEUE_INTERACTIVE), now, PASSED_OVER_MAX_NS))
+	    queue_state_of(node)->rare > 0 || queue_state_of(own)->rare > 0 ||
+	    waits_longer(node, now, PASSED_OVER_MAX_NS))
 		return false;
-	return nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE)) < limits.placement_depth &&
-	       is_allowed(p, cpu) && is_in_domain(cpu);
+	return nr_queued(own) < limits.placement_depth && is_allowed(p, cpu) && is_in_domain(cpu);
 }
 
 /* Into the CPU's own queue, from where others may take it if the CPU does not come free. */

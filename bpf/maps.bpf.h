@@ -67,6 +67,7 @@ s32 nr_stealable SEC(".data.stealable") __attribute__((aligned(CACHE_LINE)));
  * @pending counts its tasks; see nr_queued().
  * @stealable counts those of them that other CPUs may take.
  * @running counts the CPUs that run one of its tasks; of batch queues only.
+ * @rare counts those of its tasks that are short and rare; of interactive queues only.
  * @scans numbers the looks at single tasks.
  */
 struct queue_state {
@@ -78,7 +79,10 @@ struct queue_state {
 	u64 scan_after;
 	u32 pending;
 	s32 stealable;
-	s32 running;
+	union {
+		s32 running;
+		s32 rare;
+	};
 	u32 scans;
 } __attribute__((aligned(CACHE_LINE)));
 
@@ -202,6 +206,8 @@ struct task_ctx {
 	bool stealable;
 	/* Waits as one of its node's grown tasks. */
 	bool waits_grown;
+	/* Waits as interactive work that is short and rare. */
+	bool waits_rare;
 	bool is_compositor;
 	/* One more than the tier that somebody decided on, or 0. */
 	u8 pinned;

@@ -200,6 +200,10 @@ static __always_inline void leave_queue(struct task_ctx *t)
 		return;
 	t->queued = false;
 	__sync_fetch_and_add(&q->pending, -1);
+	if (t->waits_rare) {
+		t->waits_rare = false;
+		__sync_fetch_and_add(&q->rare, -1);
+	}
 	if (t->waits_grown) {
 		t->waits_grown = false;
 		__sync_fetch_and_add(&grown_state_of(t->queue)->waiting, -1);
@@ -272,6 +276,10 @@ static __always_inline void join_queue(struct task_ctx *t, u32 queue, u64 now)
 		if (!t->queued_ns)
 			q->turn_ns = now;
 	}
+	if (!(queue & QUEUE_BATCH) && is_short_and_rare(t)) {
+		t->waits_rare = true;
+		__sync_fetch_and_add(&q->rare, 1);
+	}
 	if (is_grown(t))
 		join_grown(t, now);
 	t->queued_ns = now;
@@ -325,7 +333,7 @@ static __always_inline bool is_crowded_out(const struct task_struct *p, const st
 	if (queue >= NODE_QUEUES)
 		most = t->is_external ? limits.interactive_max : limits.interactive_max / 2;
 	if (is_short_and_rare(t))
-		most *= 2;
+		most += most / 4;
 	return nr_queued(queue) >= most && !is_boosted(t) && !(p->flags & PF_WQ_WORKER);
 }
 

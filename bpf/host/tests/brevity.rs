@@ -25,7 +25,7 @@ fn sleeper(m: &mut Machine, usual_ns: u64, interval_ns: u64) -> Task {
 #[test]
 fn what_is_short_and_rare_queues_before_what_is_not_unless_that_is_a_millisecond_ahead() {
     for (what, usual_ns, interval_ns, had_more_ns, goes_first) in [
-        ("short and rare", 250 * US, 4 * MS, 0, true),
+        ("short and rare", 250 * US, 3 * MS, 0, true),
         (
             "and has had nearly as much more",
             250 * US,
@@ -41,7 +41,7 @@ fn what_is_short_and_rare_queues_before_what_is_not_unless_that_is_a_millisecond
             false,
         ),
         ("not so short", 251 * US, 8 * MS, 0, false),
-        ("not so rare", 250 * US, 3999 * US, 0, false),
+        ("not so rare", 250 * US, 2999 * US, 0, false),
     ] {
         let mut m = held(2);
         let short = sleeper(&mut m, usual_ns, interval_ns);
@@ -61,7 +61,7 @@ fn what_is_short_and_rare_queues_before_what_is_not_unless_that_is_a_millisecond
 }
 
 #[test]
-fn a_crowd_leaves_as_much_room_again_to_what_is_short_and_rare() {
+fn a_crowd_leaves_a_quarter_more_room_to_what_is_short_and_rare() {
     let room = u64::from(Limits::for_cpus(2).interactive_max);
     let mut m = held(2);
     let short: Vec<Task> = (0..=room)
@@ -75,7 +75,29 @@ fn a_crowd_leaves_as_much_room_again_to_what_is_short_and_rare() {
     for task in short {
         m.interrupt(task, 1);
     }
-    assert_eq!(m.waiting_in_node(0, Kind::Interactive), 2 * room);
+    assert_eq!(m.waiting_in_node(0, Kind::Interactive), room + room / 4);
+}
+
+#[test]
+fn no_cpu_is_handed_over_while_what_is_short_and_rare_waits() {
+    for (usual_ns, is_bound) in [(100 * US, false), (100 * US, true), (300 * US, false)] {
+        // As many as let two wait for one CPU.
+        let mut m = held(8);
+        let short = sleeper(&mut m, usual_ns, 8 * MS);
+        let [waker, task] = [(); 2].map(|()| asleep(&mut m, INTERACTIVE, 0));
+        m.unhold(0);
+        m.interrupt(waker, 0);
+        m.advance(60 * US);
+        if is_bound {
+            m.bind(short, &[0]);
+        }
+        m.interrupt(short, 1);
+        assert!(m.view(short).waits);
+        m.wake_sync(task, 0);
+        m.sleep(0);
+        let expected = if usual_ns <= 250 * US { short } else { task };
+        assert_eq!(m.running(0), Some(expected), "{usual_ns} {is_bound}");
+    }
 }
 
 #[test]

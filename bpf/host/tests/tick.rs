@@ -224,7 +224,7 @@ fn batch_that_was_due_is_safe_from_wake_ups_for_as_long_as_the_knob_says() {
 
 #[test]
 fn batch_that_was_due_stops_only_for_what_is_short_and_rare_and_is_still_due_after_it() {
-    for (pause_ns, is_rare) in [(4 * MS, true), (2 * MS, false)] {
+    for (pause_ns, is_rare) in [(4 * MS, true), (MS, false)] {
         let mut m = held(2);
         let short = asleep(&mut m, INTERACTIVE, 0);
         m.unhold(0);
