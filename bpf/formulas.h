@@ -37,7 +37,10 @@
 #define CREDIT_UNIT_NS	 (50 * NSEC_PER_USEC_)
 #define CREDIT_UNITS_MAX 64ULL
 #define BATCH_CREDIT_NS	 (10 * NSEC_PER_MSEC_)
-/* What becomes batch work has just run for as long as that takes, and many that do so at once would hold up the rest. */
+/*
+ * Work that becomes batch begins within this of the others, ahead or behind: it has just run for long, and many that did
+ * so at once would hold up the rest.
+ */
 #define BECOMING_LAG_NS	 (4 * NSEC_PER_MSEC_)
 #define LAUNCH_CREDIT_NS (40 * NSEC_PER_MSEC_)
 #define VTIME_SPAN_NS	 (2500 * NSEC_PER_MSEC_)

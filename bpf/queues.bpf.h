@@ -22,7 +22,7 @@ enum queue_kind {
 #define NODE_QUEUES (2 * MAX_CPUS)
 /* For work whose slice running() decides: anything that gets it onto a CPU. */
 #define SLICE_UNDECIDED_NS NSEC_PER_MSEC_
-/* Interactive tasks tied to one CPU; the node's queue has a limit by the number of CPUs. */
+/* Interactive tasks tied to one CPU, and a quarter more; the node's queue has a limit by the number of CPUs. */
 #define QUEUED_PER_CPU_MAX 4
 /* How much sooner interactive work queues that is short and rare. */
 #define RARE_LEAD_NS (1 * NSEC_PER_MSEC_)
@@ -104,8 +104,8 @@ VERIFIED_ONCE bool queue_take_late(u32 queue, u64 now, u64 thresh_ns)
 
 /*
  * Where the task stands by what it has had of the time that batch work shares. What becomes batch work is not held to
- * what it had before it slept, and to little of what it has just had. One of the crowd has just slept, and would come back
- * each time as if it had had nothing.
+ * what it had before it slept, and begins near the others. One of the crowd has just slept, and would come back each time
+ * as if it had had nothing.
  */
 static __always_inline u64 vtime_as_batch(const struct task_ctx *t, u32 queue)
 {
@@ -322,7 +322,7 @@ static __always_inline u32 tier_on_cpu(const struct task_ctx *t)
 /*
  * A crowd of tasks that do nothing but wake each other would make everything interactive, and nothing
  * sooner. Only so many may queue as interactive, and half of that room is for those that something
- * outside woke: a device or a timer.
+ * outside woke: a device or a timer. What is short and rare has a quarter more, which others fill up no less.
  */
 static __always_inline bool is_crowded_out(const struct task_struct *p, const struct task_ctx *t,
 					   u32 queue)

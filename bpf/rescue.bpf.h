@@ -15,9 +15,9 @@
 #define SLEEPER_WAIT_MAX_NS (100 * NSEC_PER_MSEC_)
 /* One that is to run only when nobody else wants to. */
 #define IDLE_WAIT_MAX_NS (2000 * NSEC_PER_MSEC_)
-/* Batch work that is grown goes before young programs if none of it has had a turn for so long. */
+/* Batch work that is grown goes before young programs if none of it has had a turn for so long; see grown_wait_ns(). */
 #define GROWN_WAIT_NS (6 * NSEC_PER_MSEC_)
-/* A round of them all is taken to need so much of a CPU for each. */
+/* A round of all that waits is taken to need so much of a CPU for each task. */
 #define GROWN_WAIT_EACH_NS (3 * NSEC_PER_MSEC_)
 /* Other work has had enough of a CPU for batch work to ask for its share; a few wake-ups are no burden to it. */
 #define BATCH_DUE_AFTER_NS (1 * NSEC_PER_MSEC_)
@@ -273,16 +273,16 @@ VERIFIED_ONCE bool take_starved_task(u32 queue, s32 cpu, u64 now)
 }
 
 /*
- * How long grown batch work lets young programs go before it. With as many as there are CPUs, each that is grown has a
- * turn in a round of all that wait: had it more than its part, it would pay for that as soon as the others are grown,
- * while all of them pass it. Fewer young programs are launches.
+ * How long grown batch work lets young programs go before it. Where as many young programs wait as there are CPUs, each
+ * grown task has a turn in a round of all that wait: if it had more than its part, it would pay for that as soon as the
+ * others are grown, while all of them pass it. Fewer young programs are launches, and on one CPU a single one is.
  */
 static __always_inline u64 grown_wait_ns(u64 queued, u32 waiting)
 {
 	u32 nr_cpus = nr_online ? nr_online : 1;
 	u64 wait_ns;
 
-	if (queued - waiting < nr_cpus)
+	if (nr_cpus == 1 || queued - waiting < nr_cpus)
 		return GROWN_WAIT_NS;
 	wait_ns = GROWN_WAIT_EACH_NS * queued / nr_cpus;
 	return (wait_ns > GROWN_WAIT_NS ? wait_ns : GROWN_WAIT_NS) / waiting;

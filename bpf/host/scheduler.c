@@ -412,6 +412,23 @@ u64 host_nr_waiting(u32 queue)
 	return nr_queued(queue);
 }
 
+/* Whether what the queues count of their tasks is what the tasks say of themselves. */
+bool host_counts_agree(void)
+{
+	s64 rare = 0, grown_ones = 0;
+	u32 i;
+
+	for (i = 0; i < HOST_TASKS; i++) {
+		rare += storage[i].waits_rare;
+		grown_ones += storage[i].waits_grown;
+	}
+	for (i = 0; i < NR_QUEUES; i++)
+		rare -= i & QUEUE_BATCH ? 0 : queues[i].rare;
+	for (i = 0; i < MAX_NODES; i++)
+		grown_ones -= grown[i].waiting;
+	return !rare && !grown_ones;
+}
+
 u64 host_queue_clock(u32 queue)
 {
 	return queue_state_of(queue)->clock;

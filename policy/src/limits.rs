@@ -49,8 +49,8 @@ pub struct Limits {
     /// Furthest that a waking task's virtual time may lie ahead of its queue's clock, ns: 30 ms, on fewer
     /// than 8 CPUs 250 ms, where queues are short enough for the rescues to reach everybody.
     pub vtime_ceiling_ns: u64,
-    /// Interactive tasks that may be queued at once. Threads that wake each other in large numbers
-    /// look interactive too, and nobody waits for them.
+    /// Interactive tasks that may be queued at once, and a quarter more if they are short and rare. Threads that
+    /// wake each other in large numbers look interactive too, and nobody waits for them.
     pub interactive_max: u32,
 }
 

@@ -68,6 +68,7 @@ unsafe extern "C" {
     safe fn host_read_task(task: u32, out: &mut View);
     safe fn host_current(cpu: i32) -> i64;
     safe fn host_nr_waiting(queue: u32) -> u64;
+    safe fn host_counts_agree() -> bool;
     safe fn host_cpu_queue(cpu: i32, kind: u32) -> u32;
     safe fn host_node_queue(node: u32, kind: u32) -> u32;
     safe fn host_tier_on(cpu: i32) -> u32;
@@ -632,6 +633,10 @@ impl Drop for Machine {
         assert!(
             error.is_none() || std::thread::panicking(),
             "the kernel would end the scheduler: {error:?}"
+        );
+        assert!(
+            host_counts_agree() || std::thread::panicking(),
+            "a queue counts others than wait in it"
         );
     }
 }

@@ -61,6 +61,22 @@ fn what_is_short_and_rare_queues_before_what_is_not_unless_that_is_a_millisecond
 }
 
 #[test]
+fn what_runs_for_seldom_but_long_is_not_rare() {
+    for (per_100_ms, goes_first) in [(33, true), (34, false)] {
+        let mut m = held(2);
+        let short = sleeper(&mut m, 250 * US, 4 * MS);
+        m.set_history(short, per_100_ms, 2, 250 * US);
+        let other = asleep(&mut m, INTERACTIVE, 0);
+        m.set_history(other, 10, 2, 3 * MS);
+        for task in [other, short] {
+            m.set_vtime(task, 0);
+            m.interrupt(task, 1);
+        }
+        assert_eq!(order(&mut m)[0] == short, goes_first, "{per_100_ms}");
+    }
+}
+
+#[test]
 fn a_crowd_leaves_a_quarter_more_room_to_what_is_short_and_rare() {
     let room = u64::from(Limits::for_cpus(2).interactive_max);
     let mut m = held(2);
@@ -101,7 +117,7 @@ fn no_cpu_is_handed_over_while_what_is_short_and_rare_waits() {
 }
 
 #[test]
-fn what_is_short_and_rare_waits_for_a_moment_whatever_else_wants_the_cpus() {
+fn what_is_short_and_rare_waits_for_a_moment_among_sleepers_that_want_more_than_there_is() {
     for nr_cpus in [2, 4] {
         for (per_cpu, run_us, sleep_us, hogs) in [
             (4, 250..=750, 250..=750, 0),
@@ -111,7 +127,7 @@ fn what_is_short_and_rare_waits_for_a_moment_whatever_else_wants_the_cpus() {
             (4, 1000..=3000, 1000..=3000, 2),
         ] {
             let scene = format!("{per_cpu} of {run_us:?} and {sleep_us:?} at {nr_cpus} CPUs");
-            let (mut wakes, mut late) = (0, 0);
+            let (mut wakes, mut late, mut longest_ns) = (0, 0, 0);
             for seed in 0..2 {
                 let mut m = Machine::with_cpus(nr_cpus);
                 irregular(&mut m, per_cpu, run_us.clone(), sleep_us.clone(), seed);
@@ -122,10 +138,15 @@ fn what_is_short_and_rare_waits_for_a_moment_whatever_else_wants_the_cpus() {
                 m.run_for(SEC / 2);
                 let runs = |m: &Machine| short.iter().map(|t| m.view(*t).ran_ns).sum::<u64>();
                 let before_ns = runs(&m);
+                for task in &short {
+                    m.forget_wait(*task);
+                }
                 for _ in 0..SEC / MS {
                     m.run_for(MS);
                     for task in &short {
-                        late += u64::from(m.view(*task).longest_wait_ns > 1500 * US);
+                        let wait_ns = m.view(*task).longest_wait_ns;
+                        late += u64::from(wait_ns > 1500 * US);
+                        longest_ns = longest_ns.max(wait_ns);
                         m.forget_wait(*task);
                     }
                 }
@@ -133,6 +154,7 @@ fn what_is_short_and_rare_waits_for_a_moment_whatever_else_wants_the_cpus() {
             }
             assert!(wakes >= 250 * u64::from(nr_cpus), "{wakes}, {scene}");
             assert!(late * 20 <= wakes, "{late} of {wakes}, {scene}");
+            assert!(longest_ns <= 9 * MS, "{longest_ns}, {scene}");
         }
     }
 }

@@ -152,22 +152,36 @@ fn one_goes_before_young_programs_not_all_that_wait_behind_them() {
     assert_eq!(m.counter(Counter::OverflowRescues), 1);
 }
 
+/// Whether the first of so many that are not young goes before so many that are, after so long at 2 CPUs.
+fn aged_goes_first(nr_aged: usize, nr_young: usize, waited_ns: u64) -> bool {
+    let mut m = held(2);
+    let aged: Vec<Task> = (0..nr_aged)
+        .map(|_| scenes::waiting(&mut m, BATCH))
+        .collect();
+    for _ in 0..nr_young {
+        let young = m.task("young");
+        m.fork(young, 0);
+    }
+    m.advance(waited_ns);
+    order(&mut m)[0] == aged[0]
+}
+
 #[test]
 fn beside_as_many_young_programs_as_cpus_each_that_is_not_young_has_a_turn_in_their_round() {
-    for (nr_aged, nr_young, after_us) in [(1, 1, 6000), (2, 1, 6000), (1, 5, 9000), (2, 4, 4500)] {
+    for (nr_aged, nr_young, after_us) in [(1, 5, 9000), (2, 4, 4500), (1, 2, 6000), (2, 2, 3000)] {
         for is_over in [false, true] {
-            let mut m = held(2);
-            let aged: Vec<Task> = (0..nr_aged)
-                .map(|_| scenes::waiting(&mut m, BATCH))
-                .collect();
-            for _ in 0..nr_young {
-                let young = m.task("young");
-                m.fork(young, 0);
-            }
-            m.advance(after_us * US + u64::from(is_over));
-            let first = order(&mut m)[0];
-            assert_eq!(first == aged[0], is_over, "{nr_aged} {nr_young}");
+            let waited_ns = after_us * US + u64::from(is_over);
+            let goes_first = aged_goes_first(nr_aged, nr_young, waited_ns);
+            assert_eq!(goes_first, is_over, "{nr_aged} {nr_young}");
         }
+    }
+}
+
+#[test]
+fn fewer_young_programs_than_cpus_go_first_for_6_ms_however_many_others_wait() {
+    for nr_aged in [1, 2, 8] {
+        assert!(!aged_goes_first(nr_aged, 1, 6 * MS), "{nr_aged}");
+        assert!(aged_goes_first(nr_aged, 1, 6 * MS + 1), "{nr_aged}");
     }
 }
 

@@ -155,9 +155,15 @@ fn the_place_in_the_queue_counts_the_time_already_awake() {
 
 #[test]
 fn what_has_used_up_its_slice_is_behind_the_front_by_half_a_millisecond_of_its_own_time() {
-    for (weight, behind_us) in [(100, 333), (50, 666)] {
+    for (weight, is_rare, behind_us) in [(100, false, 333), (50, false, 666), (100, true, 333)] {
         let mut m = Machine::with_cpus(2);
         let task = running(&mut m, INTERACTIVE, 0);
+        if is_rare {
+            m.sleep(0);
+            m.set_history(task, 10, 2, 100 * US);
+            m.advance(10 * MS);
+            m.interrupt(task, 0);
+        }
         m.set_weight(task, weight);
         let front = begin_at(&mut m, -AHEAD / 3, 1);
         let front_vtime = m.view(front).vtime;
