@@ -59,10 +59,15 @@ static __always_inline u64 nr_queued(u32 queue)
 	return queue_state_of(queue)->pending;
 }
 
+/* To divide by: before the first CPU is counted it is one. */
+static __always_inline u32 nr_cpus_online(void)
+{
+	return nr_online ? nr_online : 1;
+}
+
 static __always_inline u64 queued_per_cpu(u32 queue)
 {
-	return queue < NODE_QUEUES ? nr_queued(queue) :
-				     nr_queued(queue) / (nr_online ? nr_online : 1);
+	return queue < NODE_QUEUES ? nr_queued(queue) : nr_queued(queue) / nr_cpus_online();
 }
 
 /* While the machine was suspended nothing waited. */

@@ -279,7 +279,7 @@ VERIFIED_ONCE bool take_starved_task(u32 queue, s32 cpu, u64 now)
  */
 static __always_inline u64 grown_wait_ns(u64 queued, u32 waiting)
 {
-	u32 nr_cpus = nr_online ? nr_online : 1;
+	u32 nr_cpus = nr_cpus_online();
 	u64 wait_ns;
 
 	if (nr_cpus == 1 || queued - waiting < nr_cpus)

@@ -1,0 +1,145 @@
+//! When batch work that waits goes before young programs, which begin with a lead.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use pandemonium_bpf_host::machine::{BATCH, Counter, Task};
+use pandemonium_bpf_host::scenes::{self, held, order};
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+const SCHED_IDLE: u32 = 5;
+
+#[test]
+fn batch_that_waits_behind_young_programs_goes_before_them_after_6_ms() {
+    for (waited_ns, aged_first) in [(6 * MS, false), (6 * MS + 1, true)] {
+        let mut m = held(2);
+        let aged = scenes::waiting(&mut m, BATCH);
+        let young = m.task("young");
+        m.fork(young, 0);
+        m.advance(waited_ns);
+        let expected = if aged_first {
+            [aged, young]
+        } else {
+            [young, aged]
+        };
+        assert_eq!(order(&mut m), expected);
+        let rescues = m.counter(Counter::OverflowRescues);
+        assert_eq!(rescues, u64::from(aged_first), "{waited_ns}");
+    }
+}
+
+#[test]
+fn batch_waits_behind_young_programs_while_another_cpu_runs_batch_that_is_not_young() {
+    for (is_young, aged_first) in [(true, true), (false, false)] {
+        let mut m = held(3);
+        m.unhold(2);
+        if is_young {
+            let other = m.task("young");
+            m.fork(other, 2);
+        } else {
+            scenes::running(&mut m, BATCH, 2);
+        }
+        let aged = scenes::waiting(&mut m, BATCH);
+        let young = m.task("young");
+        m.fork(young, 0);
+        m.advance(6 * MS + 1);
+        let expected = if aged_first {
+            [aged, young]
+        } else {
+            [young, aged]
+        };
+        assert_eq!(order(&mut m), expected, "{is_young}");
+    }
+}
+
+#[test]
+fn one_goes_before_young_programs_not_all_that_wait_behind_them() {
+    let mut m = held(2);
+    let aged = [(); 2].map(|()| scenes::waiting(&mut m, BATCH));
+    let young = m.task("young");
+    m.fork(young, 0);
+    m.advance(6 * MS + 1);
+    assert_eq!(order(&mut m), [aged[0], young, aged[1]]);
+    assert_eq!(m.counter(Counter::OverflowRescues), 1);
+}
+
+/// Whether the first of so many that are not young goes before so many that are, after so long at 2 CPUs.
+fn aged_goes_first(nr_aged: usize, nr_young: usize, waited_ns: u64) -> bool {
+    let mut m = held(2);
+    let aged: Vec<Task> = (0..nr_aged)
+        .map(|_| scenes::waiting(&mut m, BATCH))
+        .collect();
+    for _ in 0..nr_young {
+        let young = m.task("young");
+        m.fork(young, 0);
+    }
+    m.advance(waited_ns);
+    order(&mut m)[0] == aged[0]
+}
+
+#[test]
+fn beside_as_many_young_programs_as_cpus_each_that_is_not_young_has_a_turn_in_their_round() {
+    for (nr_aged, nr_young, after_us) in [(1, 5, 9000), (2, 4, 4500), (1, 2, 6000), (2, 2, 3000)] {
+        for is_over in [false, true] {
+            let waited_ns = after_us * US + u64::from(is_over);
+            let goes_first = aged_goes_first(nr_aged, nr_young, waited_ns);
+            assert_eq!(goes_first, is_over, "{nr_aged} {nr_young}");
+        }
+    }
+}
+
+#[test]
+fn fewer_young_programs_than_cpus_go_first_for_6_ms_however_many_others_wait() {
+    for nr_aged in [1, 2, 8] {
+        assert!(!aged_goes_first(nr_aged, 1, 6 * MS), "{nr_aged}");
+        assert!(aged_goes_first(nr_aged, 1, 6 * MS + 1), "{nr_aged}");
+    }
+}
+
+#[test]
+fn what_is_far_ahead_of_its_part_or_idle_does_not_go_before_young_programs() {
+    for (ahead_ms, is_idle, goes_first) in [(40, false, true), (41, false, false), (1, true, false)]
+    {
+        let mut m = held(2);
+        let aged = scenes::asleep(&mut m, BATCH, 0);
+        if is_idle {
+            m.set_policy(aged, SCHED_IDLE);
+        }
+        m.set_vtime(aged, ahead_ms * scenes::AHEAD);
+        m.interrupt(aged, 0);
+        let young = m.task("young");
+        m.fork(young, 0);
+        m.advance(6 * MS + 1);
+        let expected = if goes_first {
+            [aged, young]
+        } else {
+            [young, aged]
+        };
+        assert_eq!(order(&mut m), expected, "{ahead_ms} {is_idle}");
+    }
+}
+
+#[test]
+fn a_moment_of_one_that_is_not_young_is_no_turn_of_those_behind_young_programs() {
+    for (ran_ns, aged_first) in [(MS / 10, true), (MS, false)] {
+        let mut m = held(2);
+        let first = scenes::asleep(&mut m, BATCH, 0);
+        m.set_vtime(first, scenes::AHEAD / 2);
+        m.interrupt(first, 0);
+        let aged = scenes::waiting(&mut m, BATCH);
+        m.advance(2 * MS);
+        m.unhold(0);
+        assert_eq!(m.running(0), Some(first));
+        m.advance(ran_ns);
+        m.exit(0);
+        m.hold(0);
+        let young = m.task("young");
+        m.fork(young, 0);
+        m.advance(4 * MS + 1 - ran_ns);
+        let expected = if aged_first {
+            [aged, young]
+        } else {
+            [young, aged]
+        };
+        assert_eq!(order(&mut m), expected, "{ran_ns}");
+    }
+}
