@@ -27,6 +27,8 @@ pub enum Role<'a> {
     Job(&'a Path, usize),
     /// Starts so many programs at once, every so many nanoseconds, until it is killed.
     Storms(Storms),
+    /// Starts one program after the other at this rate per second, for so many nanoseconds, and says how long each took.
+    Launches(u64, u64),
     /// Waits for a byte, then computes in this many threads of this name until it is killed.
     Group(&'a str, usize),
 }
@@ -39,13 +41,15 @@ pub fn serve_role() -> Option<ExitCode> {
         return None;
     }
     let word = |index: usize| args.get(index).and_then(|arg| arg.to_str()).unwrap_or("");
+    let number = |index: usize| word(index).parse().unwrap_or(0);
     let result = match word(1) {
         "launch" => io::stdout().write_all(&started_ns.to_ne_bytes()),
         "echo" => echo(),
-        "compile" => compile(Path::new(word(2)), word(3).parse().unwrap_or(0)),
-        "job" => build::compile(Path::new(word(2)), word(3).parse().unwrap_or(0)),
-        "storms" => storms(word(2).parse().unwrap_or(0), word(3).parse().unwrap_or(0)),
-        "group" => share::serve(word(2), word(3).parse().unwrap_or(0)),
+        "compile" => compile(Path::new(word(2)), number(3)),
+        "job" => build::compile(Path::new(word(2)), number(3) as usize),
+        "storms" => storms(number(2) as usize, number(3)),
+        "launches" => launches(number(2), number(3)),
+        "group" => share::serve(word(2), number(3) as usize),
         _ => return Some(ExitCode::FAILURE),
     };
     Some(if result.is_ok() {
@@ -90,6 +94,18 @@ fn storms(programs: usize, interval_ns: u64) -> io::Result<()> {
     forks::storms(Run::starting_in(0, u64::MAX), storms, |_| ()).map_err(io::Error::other)
 }
 
+fn launches(rate: u64, length_ns: u64) -> io::Result<()> {
+    sys::set_name(c"wl-launches");
+    let samples =
+        forks::launches(Run::starting_in(0, length_ns), rate).map_err(io::Error::other)?;
+    let mut stdout = io::stdout().lock();
+    samples
+        .values()
+        .iter()
+        .try_for_each(|launch_ns| stdout.write_all(&launch_ns.to_ne_bytes()))?;
+    stdout.flush()
+}
+
 /// Starts a child that cannot outlive the calling thread.
 pub fn start(role: Role<'_>) -> Result<Running, String> {
     let own = std::env::current_exe().map_err(|error| {
@@ -113,6 +129,11 @@ pub fn start(role: Role<'_>) -> Result<Running, String> {
             .arg("storms")
             .arg(storms.programs.to_string())
             .arg(storms.interval_ns.to_string()),
+        Role::Launches(rate, length_ns) => command
+            .arg("launches")
+            .arg(rate.to_string())
+            .arg(length_ns.to_string())
+            .stdout(Stdio::piped()),
         Role::Group(name, threads) => command
             .arg("group")
             .arg(name)

@@ -78,6 +78,29 @@ pub fn launches(run: Run, rate: u64) -> Result<Samples, String> {
     Ok(samples)
 }
 
+/// The same from a process that has done nothing else yet. A fork copies what its process has in memory, and one that has
+/// measured other things before has more of it from round to round.
+pub fn fresh_launches(run: Run, rate: u64) -> Result<Samples, String> {
+    let length_ns = run.end_ns.saturating_sub(sys::now_ns());
+    let mut launcher = child::start(Role::Launches(rate, length_ns))?;
+    let mut said = Vec::new();
+    let stdout = launcher.0.stdout.as_mut();
+    stdout
+        .ok_or("a child has no output")?
+        .read_to_end(&mut said)
+        .map_err(|error| format!("a child failed ({error})"))?;
+    let mut samples = Samples::default();
+    for launch_ns in said.as_chunks().0 {
+        samples.push(u64::from_ne_bytes(*launch_ns));
+    }
+    match launcher.0.wait() {
+        Ok(status) if status.success() || sys::caught_signal().is_some() => Ok(samples),
+        ended => Err(format!(
+            "the process that starts programs ended early ({ended:?})"
+        )),
+    }
+}
+
 /// One program after the other at a steady rate.
 pub fn report(run: Run, rate: u64) -> Result<Report, String> {
     let summary = launches(run, rate)?.summary();

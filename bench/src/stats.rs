@@ -40,6 +40,11 @@ impl Samples {
         }
     }
 
+    /// The values as they came.
+    pub fn values(&self) -> &[u64] {
+        &self.0
+    }
+
     /// The values from this index on.
     pub fn since(&self, index: usize) -> Samples {
         Samples(self.0.get(index..).unwrap_or_default().to_vec())

@@ -246,3 +246,12 @@ impl Drop for Scratch {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
+
+#[test]
+fn a_process_that_starts_programs_for_the_suite_says_how_long_each_took() {
+    let launcher = run(&["--child", "launches", "50", "100000000"]);
+    assert!(launcher.status.success(), "{launcher:?}");
+    let (launches, rest) = launcher.stdout.as_chunks::<8>();
+    assert!(!launches.is_empty() && rest.is_empty(), "{launcher:?}");
+    assert!(launches.iter().all(|ns| u64::from_ne_bytes(*ns) > 0));
+}

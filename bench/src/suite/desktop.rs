@@ -47,7 +47,7 @@ pub fn pipe_idle(scene: &Scene) -> Result<Figures, String> {
 /// Programs that are started beside two spinners per CPU.
 pub fn launch(scene: &Scene) -> Result<Figures, String> {
     let _load = Load::spinners(scene.cpus.len() * 2)?;
-    let samples = forks::launches(scene.run_at_once(), LAUNCH_RATE)?;
+    let samples = forks::fresh_launches(scene.run_at_once(), LAUNCH_RATE)?;
     Ok(figures_of(samples.summary()))
 }
 
