@@ -42,8 +42,10 @@ class Bus:
     def start(self):
         self.path.unlink(missing_ok=True)
         self.process = self.desktop.run(
-            "dbus-daemon", "--session", "--nofork", f"--address={self.address}", stderr=subprocess.DEVNULL)
-        until("the bus is there", self.path.exists)
+            "dbus-daemon", "--session", "--nofork", f"--address={self.address}", "--print-address=1",
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        # Its file is there before anybody may connect; it says its address afterwards.
+        assert self.process.stdout.readline(), "the bus did not start"
 
     def stop(self):
         self.process.kill()
