@@ -135,6 +135,13 @@ static __always_inline bool goes_on(s32 cpu, const struct task_ctx *t)
 	return t->queue & QUEUE_BATCH ? is_due(cpu, t) : t->tier != TIER_BATCH;
 }
 
+/* Whether the tick found interactive work that has not run for long yet since it woke. */
+static __always_inline bool has_just_begun(const struct task_ctx *t)
+{
+	return t && !(t->queue & QUEUE_BATCH) && t->tier != TIER_BATCH &&
+	       t->awake_run_ns < BATCH_DUE_AFTER_NS;
+}
+
 /* Tasks in the four queues that steps 0 to 6 are about. */
 static __always_inline u64 nr_waiting(s32 cpu)
 {
@@ -148,8 +155,9 @@ static __always_inline u64 nr_waiting(s32 cpu)
 static __always_inline bool take_work(s32 cpu, struct task_struct *prev, struct task_ctx *t,
 				      u64 now)
 {
-	if (rescue_overflow(cpu, now) || take_launch(cpu, now) || take_own(cpu, now) ||
-	    force_batch(cpu, now) || rescue_starved(cpu, now) || take_node_interactive(cpu, now))
+	if (rescue_overflow(cpu, has_just_begun(t), now) || take_launch(cpu, now) ||
+	    take_own(cpu, now) || force_batch(cpu, now) || rescue_starved(cpu, now) ||
+	    take_node_interactive(cpu, now))
 		return true;
 	if (goes_on(cpu, t)) {
 		/* As long as before; running() decides anew when it has lost the CPU. */

@@ -326,10 +326,10 @@ static __always_inline u64 batch_stall_max_ns(void)
 
 /*
  * Step 0. Placement keeps CPUs so busy that a shared queue may never come up; one that aged past the
- * threshold goes before everything. Batch work only when other work ran here since its last turn, or young programs
- * have all of its turns.
+ * threshold goes before everything. Batch work only when other work ran here since its last turn and that which runs
+ * has not just begun, or when young programs have all of its turns.
  */
-VERIFIED_ONCE bool rescue_overflow(s32 cpu, u64 now)
+VERIFIED_ONCE bool rescue_overflow(s32 cpu, bool has_just_begun, u64 now)
 {
 	u64 stall_ns = batch_stall_max_ns();
 
@@ -337,7 +337,7 @@ VERIFIED_ONCE bool rescue_overflow(s32 cpu, u64 now)
 		return true;
 	if (queue_take_late(node_queue(cpu, QUEUE_INTERACTIVE), now, limits.overflow_rescue_ns) ||
 	    take_grown(node_queue(cpu, QUEUE_BATCH), cpu, now) ||
-	    (cpu_ctx_of(cpu)->since_batch &&
+	    (!has_just_begun && cpu_ctx_of(cpu)->since_batch &&
 	     (take_stalled(cpu_queue(cpu, QUEUE_BATCH), now, stall_ns) ||
 	      take_stalled(node_queue(cpu, QUEUE_BATCH), now, stall_ns)))) {
 		count(CNT_OVERFLOW_RESCUES);

@@ -149,6 +149,22 @@ fn a_sleeper_whose_slice_is_over_stops_for_others_like_it_but_not_for_batch() {
 }
 
 #[test]
+fn work_that_has_just_begun_is_not_stopped_for_batch_of_which_nothing_runs() {
+    for (ran_ns, goes_on) in [(MS / 2, true), (2 * MS, false)] {
+        let mut m = held(2);
+        let batch = waiting_node(&mut m, BATCH);
+        let task = waiting_node(&mut m, INTERACTIVE);
+        m.advance(Limits::for_cpus(2).overflow_rescue_ns);
+        m.unhold(0);
+        assert_eq!(m.running(0), Some(task));
+        m.advance(ran_ns);
+        m.tick(0);
+        let expected = if goes_on { task } else { batch };
+        assert_eq!(m.running(0), Some(expected), "{ran_ns}");
+    }
+}
+
+#[test]
 fn so_many_runs_of_other_work_force_one_of_batch() {
     let budget = Limits::for_cpus(2).deficit_budget as usize;
     let mut m = held(2);
