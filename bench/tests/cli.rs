@@ -1,8 +1,11 @@
-//! The binary as a whole: it ends in time, reports, and leaves nothing behind.
+//! The binary as a whole: it ends by itself or when it is asked to, reports, and leaves nothing behind.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
+
+/// Half of what the runs would take that are ended early: long enough for any machine.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 fn workload(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pandemonium-workload"));
@@ -17,7 +20,7 @@ fn run(args: &[&str]) -> (Output, String) {
 }
 
 #[test]
-fn every_workload_ends_in_time_with_one_line_of_json() {
+fn every_workload_ends_by_itself_with_one_line_of_json() {
     let workloads: [&[&str]; 11] = [
         &["mixed"],
         &["hog", "--threads", "2", "--pin"],
@@ -32,14 +35,12 @@ fn every_workload_ends_in_time_with_one_line_of_json() {
         &["idle", "-i", "100", "-w", "10", "-t", "2", "-b", "1"],
     ];
     for args in workloads {
-        let start = Instant::now();
         let (output, stdout) = run(&[args, &["--seconds", "1", "--json"]].concat());
         assert!(output.status.success(), "{args:?}: {output:?}");
         assert_eq!(stdout.lines().count(), 1, "{stdout}");
         let beginning = format!("{{\"workload\":\"{}\",", args[0]);
         assert!(stdout.starts_with(&beginning), "{stdout}");
         assert!(stdout.ends_with("\"passed\":true}\n"), "{stdout}");
-        assert!(start.elapsed() < Duration::from_secs(20), "{args:?}");
     }
 }
 
@@ -115,7 +116,7 @@ fn hogs_and_duties_carry_the_name_they_were_given() {
             if names.len() == 3 && names.iter().all(|name| name == "kwin_wayland") {
                 break true;
             }
-            if start.elapsed() > Duration::from_secs(20) {
+            if start.elapsed() > PATIENCE {
                 break false;
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -190,7 +191,7 @@ fn being_asked_to_stop_ends_the_run_early_and_still_reports() {
             .success()
     );
     let output = child.wait_with_output().unwrap();
-    assert!(start.elapsed() < Duration::from_secs(20));
+    assert!(start.elapsed() < PATIENCE);
     assert_eq!(output.status.code(), Some(128 + 15));
     assert!(output.stdout.starts_with(b"mixed: probe p50"));
     // Empty, or this would fail: the run's own directory is gone.

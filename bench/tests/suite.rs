@@ -216,7 +216,7 @@ fn is_alive(pid: u32) -> bool {
 
 fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(20) {
+    while start.elapsed() < Duration::from_secs(60) {
         if let Some(found) = look() {
             return Some(found);
         }
