@@ -249,7 +249,7 @@ impl Drop for Scratch {
 
 #[test]
 fn a_process_that_starts_programs_for_the_suite_says_how_long_each_took() {
-    let launcher = run(&["--child", "launches", "50", "100000000"]);
+    let launcher = run(&["--child", "launches", "50", "2000000000"]);
     assert!(launcher.status.success(), "{launcher:?}");
     let (launches, rest) = launcher.stdout.as_chunks::<8>();
     assert!(!launches.is_empty() && rest.is_empty(), "{launcher:?}");
