@@ -1,6 +1,6 @@
 //! Starting programs: how long from the wish to the first instruction.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 
 use crate::child::{self, Role, Running};
 use crate::report::{Report, latencies};
@@ -83,13 +83,20 @@ pub fn launches(run: Run, rate: u64) -> Result<Samples, String> {
 pub fn fresh_launches(run: Run, rate: u64) -> Result<Samples, String> {
     let length_ns = run.end_ns.saturating_sub(sys::now_ns());
     let mut launcher = child::start(Role::Launches(rate, length_ns))?;
-    let mut said = Vec::new();
-    let stdout = launcher.0.stdout.as_mut();
-    stdout
-        .ok_or("a child has no output")?
-        .read_to_end(&mut said)
-        .map_err(|error| format!("a child failed ({error})"))?;
     let mut samples = Samples::default();
+    let stdout = launcher.0.stdout.as_mut();
+    let stdout = stdout.ok_or("a child has no output")?;
+    let (mut said, mut part) = (Vec::new(), [0; 4096]);
+    loop {
+        match stdout.read(&mut part) {
+            Ok(0) => break,
+            Ok(length) => said.extend_from_slice(&part[..length]),
+            // Asked to stop: what the launcher would still say is for nobody.
+            Err(_) if sys::caught_signal().is_some() => return Ok(samples),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(format!("a child failed ({error})")),
+        }
+    }
     for launch_ns in said.as_chunks().0 {
         samples.push(u64::from_ne_bytes(*launch_ns));
     }

@@ -151,6 +151,38 @@ fn a_scheduler_that_cannot_be_started_is_one_failure_and_no_results() {
 }
 
 #[test]
+fn a_process_that_starts_programs_for_the_suite_says_how_long_each_took() {
+    let launcher = run(&["--child", "launches", "50", "2000000000"]);
+    assert!(launcher.status.success(), "{launcher:?}");
+    let (launches, rest) = launcher.stdout.as_chunks::<8>();
+    assert!(!launches.is_empty() && rest.is_empty(), "{launcher:?}");
+    assert!(launches.iter().all(|ns| u64::from_ne_bytes(*ns) > 0));
+}
+
+#[test]
+fn a_suite_that_starts_programs_stops_when_it_is_asked_to() {
+    let mut child = workload(&["suite", "--rows", "launch", "--seconds", "600"])
+        .spawn()
+        .unwrap();
+    let is_launching = || {
+        let launchers = children_of(child.id());
+        let name = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        launchers
+            .iter()
+            .any(|pid| name(pid).trim() == "wl-launches")
+            .then_some(())
+    };
+    assert!(wait_for(is_launching).is_some());
+    let asked = Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status();
+    assert!(asked.unwrap().success());
+    let ended = wait_for(|| child.try_wait().unwrap());
+    let _ = child.kill();
+    assert!(ended.is_some());
+}
+
+#[test]
 fn children_of_a_benchmark_cannot_outlive_it() {
     for args in [
         &["suite", "--rows", "mixed", "--seconds", "600"][..],
@@ -245,13 +277,4 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
-}
-
-#[test]
-fn a_process_that_starts_programs_for_the_suite_says_how_long_each_took() {
-    let launcher = run(&["--child", "launches", "50", "2000000000"]);
-    assert!(launcher.status.success(), "{launcher:?}");
-    let (launches, rest) = launcher.stdout.as_chunks::<8>();
-    assert!(!launches.is_empty() && rest.is_empty(), "{launcher:?}");
-    assert!(launches.iter().all(|ns| u64::from_ne_bytes(*ns) > 0));
 }
