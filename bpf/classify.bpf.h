@@ -13,6 +13,10 @@
 /* A waker that goes on for longer is as good as one that never sleeps: one such run is not to count for many others. */
 #define WAKE_TAIL_MAX_NS (400 * NSEC_PER_USEC_)
 
+/* As in include/linux/sched.h. */
+#define TASK_UNINTERRUPTIBLE 0x0002
+#define TASK_NOLOAD	     0x0400
+
 static __always_inline void learn_wake_tail(struct task_ctx *t, u64 tail_ns)
 {
 	if (tail_ns > WAKE_TAIL_MAX_NS)
@@ -149,6 +153,16 @@ static __always_inline void classify_sleep(const struct task_struct *p, struct t
 }
 
 /*
+ * Whether its launch is over when the task sleeps now. To wait for the kernel, as for a page or a lock, is part of it
+ * until the task has run for as long as a launch may take: of threads that start together some have to, and others not.
+ */
+static __always_inline bool is_rest(const struct task_struct *p)
+{
+	return (p->__state & (TASK_UNINTERRUPTIBLE | TASK_NOLOAD)) != TASK_UNINTERRUPTIBLE ||
+	       p->se.sum_exec_runtime > LAUNCH_CREDIT_NS;
+}
+
+/*
  * quiescent() would say this of tasks that are queued as well, but none of those sleeps, and to call it
  * costs as much as all that it has to do.
  */
@@ -157,6 +171,7 @@ VERIFIED_ONCE int begin_sleep(const struct task_struct *p __arg_trusted, struct 
 {
 	if (!t)
 		return 0;
+	t->rests += is_rest(p);
 	classify_sleep(p, t);
 	t->slept_ns = now;
 	observe_sleep(p, t);

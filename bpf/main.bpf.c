@@ -60,8 +60,11 @@ VERIFIED_ONCE int note_wake(struct task_ctx *t, u64 now)
 	if (t->tier == TIER_BATCH) {
 		if (!(t->queue & QUEUE_BATCH))
 			move_to(t, t->queue + QUEUE_BATCH);
-		credit = is_batch_sleeper(t) ? BATCH_CREDIT_NS : 0;
+		credit = !t->rests ? LAUNCH_CREDIT_NS : is_batch_sleeper(t) ? BATCH_CREDIT_NS : 0;
 	} else {
+		/* While it is being launched, its lead is not to end here. */
+		if (!t->rests && t->queue & QUEUE_BATCH)
+			move_to(t, t->queue - QUEUE_BATCH);
 		credit = wake_credit_ns(t->wakeup_freq >> RATE_FRACTION_BITS, knobs.lag_scale,
 					queued_per_cpu(t->queue)) +
 			 settings.slice_lag_ns;

@@ -201,6 +201,8 @@ struct task_ctx {
 	u32 last_cpu;
 	u32 age;
 	u32 wakes;
+	/* Sleeps but those that are part of its launch. */
+	u32 rests;
 	u8 tier;
 	bool queued;
 	bool stealable;

@@ -116,7 +116,7 @@ static __always_inline u64 vtime_as_batch(const struct task_ctx *t, u32 queue)
 {
 	u64 clock = queue_state_of(queue)->clock;
 	s64 had = vtime_diff(t->batch_vtime, queue_state_of(t->batch_queue)->clock);
-	s64 least = -(s64)(t->wakes ? BECOMING_LAG_NS : LAUNCH_CREDIT_NS);
+	s64 least = -(s64)(t->rests ? BECOMING_LAG_NS : LAUNCH_CREDIT_NS);
 	s64 most = t->awake_run_ns < BECOMING_LAG_NS ? t->awake_run_ns : BECOMING_LAG_NS;
 
 	if (!most && t->tier != TIER_BATCH) {
@@ -134,7 +134,7 @@ static __always_inline u64 vtime_as_batch(const struct task_ctx *t, u32 queue)
  */
 static __always_inline u64 vtime_after_launch(const struct task_ctx *t, u64 vtime, u64 clock)
 {
-	return t->wakes == 1 ? vtime_later(vtime, clock) : vtime;
+	return t->rests == 1 ? vtime_later(vtime, clock) : vtime;
 }
 
 /* Virtual time of the task at the head, which the queue may lose at any moment; @otherwise if empty. */
@@ -150,7 +150,7 @@ VERIFIED_ONCE u64 head_vtime(u32 queue, u64 otherwise)
 /* Batch work that sleeps between its runs. Until its second wake-up it may be one that only waited to begin. */
 static __always_inline bool is_batch_sleeper(const struct task_ctx *t)
 {
-	return t->tier == TIER_BATCH && t->wakes > 1;
+	return t->tier == TIER_BATCH && t->rests > 1;
 }
 
 /*
@@ -178,10 +178,10 @@ static __always_inline void forgive_batch_vtime(struct task_ctx *t)
 	t->batch_vtime = vtime_after_launch(t, t->batch_vtime, clock);
 }
 
-/* A program that has not slept since it was launched, and had no more than the lead it began with. */
+/* A program that does not rest since it was launched, and had no more than the lead it began with. */
 static __always_inline bool is_young(const struct task_ctx *t)
 {
-	return !t->wakes && t->awake_run_ns <= LAUNCH_CREDIT_NS;
+	return !t->rests && t->awake_run_ns <= LAUNCH_CREDIT_NS;
 }
 
 /* Batch work of a node that such programs go before. */
@@ -451,6 +451,19 @@ static __always_inline void advance_clock(struct task_ctx *t)
 	q->clock = vtime_later(turn_vtime(t), q->clock);
 	if (!t->awake_run_ns)
 		q->front = t->vtime;
+}
+
+/*
+ * What a young program runs for while nobody waits costs it as much of its lead. The clock moves along with it, and it
+ * would be that far ahead of whoever comes, however long after its launch.
+ */
+static __always_inline void use_up_lead(struct task_ctx *t, u64 delta)
+{
+	const struct queue_state *q = queue_state_of(t->queue);
+
+	if (is_young(t) && t->queue & QUEUE_BATCH && !q->pending &&
+	    vtime_diff(t->vtime, q->clock) < 0)
+		t->vtime += delta;
 }
 
 /*

@@ -65,6 +65,7 @@ VERIFIED_ONCE int charge_run(struct task_struct *p __arg_trusted, struct task_ct
 	}
 	c->busy_ns += ran;
 	t->started_ns = now;
+	use_up_lead(t, delta);
 	t->awake_run_ns += ran;
 	t->vtime += delta;
 	t->batch_vtime += untiered_vtime(delta, tier_of_service(t));

@@ -17,12 +17,12 @@
 #include <stdio.h>
 
 /* Of the enqueue flags that are the kernel's own, from kernel/sched/sched.h. */
-#define ENQUEUE_RESTORE	   0x02
-#define TURNS_MAX	   100000
-#define DISPATCHES_MAX	   1000
-#define DEFAULT_PRIO	   120
-#define HARDIRQ_COUNT	   0x10000
-#define TASK_INTERRUPTIBLE 1
+#define ENQUEUE_RESTORE 0x02
+#define TURNS_MAX	100000
+#define DISPATCHES_MAX	1000
+#define DEFAULT_PRIO	120
+#define HARDIRQ_COUNT	0x10000
+#define TASK_DEAD	0x80
 
 struct host host;
 
@@ -62,7 +62,7 @@ static void charge_slice(struct host_cpu *c)
 	u64 *slice = &c->current->scx.slice;
 
 	c->charged_ns = host.now_ns;
-	c->current->ran_ns += ran;
+	c->current->se.sum_exec_runtime += ran;
 	if (!is_idle(c) && *slice != UINT64_MAX)
 		*slice = *slice > ran ? *slice - ran : 0;
 }
@@ -364,7 +364,7 @@ void kernel_wake(struct task_struct *p, s32 waker, bool sync, bool by_interrupt)
 	settle();
 }
 
-static struct task_struct *deactivate(s32 cpu)
+static struct task_struct *deactivate(s32 cpu, unsigned int state)
 {
 	struct host_cpu *c = &host.cpus[cpu];
 	struct task_struct *p = c->current;
@@ -376,7 +376,7 @@ static struct task_struct *deactivate(s32 cpu)
 	}
 	charge_slice(c);
 	p->nvcsw++;
-	p->__state = TASK_INTERRUPTIBLE;
+	p->__state = state;
 	pandemonium_stopping(p, false);
 	p->scx.flags &= ~SCX_TASK_QUEUED;
 	c->resched = true;
@@ -384,9 +384,9 @@ static struct task_struct *deactivate(s32 cpu)
 }
 
 /* What runs on the CPU goes to sleep. */
-void kernel_sleep(s32 cpu)
+void kernel_sleep(s32 cpu, unsigned int state)
 {
-	deactivate(cpu);
+	deactivate(cpu, state);
 	settle();
 }
 
@@ -394,7 +394,7 @@ void kernel_sleep(s32 cpu)
 void kernel_exit(s32 cpu)
 {
 	struct scx_exit_task_args args = {};
-	struct task_struct *p = deactivate(cpu);
+	struct task_struct *p = deactivate(cpu, TASK_DEAD);
 
 	settle();
 	if (p)

@@ -41,7 +41,7 @@ void kernel_enter(struct task_struct *p, s32 cpu);
 /* Each brings the machine to where no CPU has anything to decide. */
 void kernel_fork(struct task_struct *p, s32 cpu);
 void kernel_wake(struct task_struct *p, s32 waker, bool sync, bool by_interrupt);
-void kernel_sleep(s32 cpu);
+void kernel_sleep(s32 cpu, unsigned int state);
 void kernel_exit(s32 cpu);
 void kernel_tick(s32 cpu);
 void kernel_set_interrupts(s32 cpu, bool enabled);

@@ -273,7 +273,7 @@ void host_read_task(u32 task, struct host_task *out)
 		.clock = queue_state_of(t->queue)->clock,
 		.avg_runtime_ns = t->avg_runtime_ns,
 		.longest_wait_ns = kernel_longest_wait(p),
-		.ran_ns = p->ran_ns,
+		.ran_ns = p->se.sum_exec_runtime,
 		.tier = t->tier,
 		.age = t->age,
 		.lat_cri = t->lat_cri,
@@ -297,6 +297,7 @@ void host_set_history(u32 task, u32 wakeup_freq, u32 csw_rate, u64 avg_runtime_n
 	t->runtime_dev_ns = 0;
 	t->age = AGE_MAX;
 	t->wakes = AGE_MAX;
+	t->rests = AGE_MAX;
 	rescore(kernel_task_of(task), t);
 }
 

@@ -92,6 +92,11 @@ struct mm_struct {
 	struct file *exe_file;
 };
 
+struct sched_entity {
+	/* What it ran for since it was forked, ns. */
+	u64 sum_exec_runtime;
+};
+
 struct task_struct {
 	s32 pid;
 	u32 flags;
@@ -109,6 +114,7 @@ struct task_struct {
 	char comm[16];
 	struct mm_struct *mm;
 	struct task_group *sched_task_group;
+	struct sched_entity se;
 	struct sched_ext_entity scx;
 
 	/* From here on nobody but the machine and the tests look. */
@@ -121,7 +127,6 @@ struct task_struct {
 	struct insertion insertion;
 	u64 waits_since;
 	u64 longest_wait_ns;
-	u64 ran_ns;
 	struct mm_struct own_mm;
 	struct file own_file;
 	struct inode own_inode;

@@ -27,7 +27,7 @@ unsafe extern "C" {
     safe fn kernel_set_online(cpu: u32, online: bool);
     safe fn kernel_advance(ns: u64);
     safe fn kernel_now() -> u64;
-    safe fn kernel_sleep(cpu: i32);
+    safe fn kernel_sleep(cpu: i32, state: u32);
     safe fn kernel_exit(cpu: i32);
     safe fn kernel_tick(cpu: i32);
     safe fn kernel_set_interrupts(cpu: i32, enabled: bool);
@@ -104,6 +104,13 @@ pub const BATCH: u32 = 0;
 pub const INTERACTIVE: u32 = 1;
 /// `enum tier`.
 pub const LAT_CRITICAL: u32 = 2;
+
+/// How a task sleeps, in `include/linux/sched.h`: whoever waits for somebody else.
+pub const INTERRUPTIBLE: u32 = 0x001;
+/// Whoever waits for the kernel, as for a page or a lock.
+pub const UNINTERRUPTIBLE: u32 = 0x002;
+/// A thread of the kernel that has nothing to do.
+pub const IDLE: u32 = 0x402;
 
 /// `enum queue_kind`.
 #[derive(Clone, Copy, Debug)]
@@ -469,7 +476,12 @@ impl Machine {
 
     /// What runs on the CPU goes to sleep.
     pub fn sleep(&mut self, cpu: u32) {
-        kernel_sleep(cpu.cast_signed());
+        self.sleep_in(cpu, INTERRUPTIBLE);
+    }
+
+    /// The same, in one of the states above.
+    pub fn sleep_in(&mut self, cpu: u32, state: u32) {
+        kernel_sleep(cpu.cast_signed(), state);
     }
 
     /// What runs on the CPU ends.

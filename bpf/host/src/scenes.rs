@@ -47,6 +47,12 @@ pub fn tier(m: &Machine, task: Task) -> u32 {
     m.view(task).tier
 }
 
+/// How far it is ahead of its queue's clock in virtual time, ns.
+pub fn lag(m: &Machine, task: Task) -> i64 {
+    let view = m.view(task);
+    view.vtime.wrapping_sub(view.clock).cast_signed()
+}
+
 /// The task wakes, runs and sleeps, so many times; the tier of each wake-up.
 pub fn tiers(m: &mut Machine, task: Task, times: usize, run_ns: u64, sleep_ns: u64) -> Vec<u32> {
     let mut seen = Vec::new();

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use pandemonium_bpf_host::machine::{BATCH, INTERACTIVE, LAT_CRITICAL, Machine, Task};
-use pandemonium_bpf_host::scenes::{AHEAD, asleep, held, order, running, waiting, with_knobs};
+use pandemonium_bpf_host::scenes::{AHEAD, asleep, held, lag, order, running, waiting, with_knobs};
 use pandemonium_policy::Settings;
 
 const US: u64 = 1_000;
@@ -10,11 +10,6 @@ const MS: u64 = 1_000_000;
 
 /// Far from every clock, ns.
 const FAR: i64 = 10_000 * MS as i64;
-
-fn lag(m: &Machine, task: Task) -> i64 {
-    let view = m.view(task);
-    view.vtime.wrapping_sub(view.clock).cast_signed()
-}
 
 /// The virtual time against its queue's clock with which an interactive task of 10 wake-ups per 100 ms
 /// starts on CPU 0 at once.

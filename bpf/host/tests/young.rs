@@ -1,11 +1,14 @@
 //! When batch work that waits goes before young programs, which begin with a lead.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use pandemonium_bpf_host::machine::{BATCH, Counter, Task};
-use pandemonium_bpf_host::scenes::{self, held, order};
+use pandemonium_bpf_host::machine::{
+    BATCH, Counter, IDLE, INTERRUPTIBLE, Machine, Task, UNINTERRUPTIBLE,
+};
+use pandemonium_bpf_host::scenes::{self, held, lag, order, spawn};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
+const SEC: u64 = 1_000 * MS;
 const SCHED_IDLE: u32 = 5;
 
 #[test]
@@ -141,5 +144,81 @@ fn a_moment_of_one_that_is_not_young_is_no_turn_of_those_behind_young_programs()
             [young, aged]
         };
         assert_eq!(order(&mut m), expected, "{ran_ns}");
+    }
+}
+
+/// The lead with which a program goes on as batch work that slept in this state, ms, after it had run for so long.
+fn lead_after_sleep(state: u32, ran_ns: u64) -> i64 {
+    let mut m = Machine::with_cpus(1);
+    let program = m.task("program");
+    m.fork(program, 0);
+    m.advance(ran_ns);
+    m.sleep_in(0, state);
+    m.advance(100 * US);
+    m.interrupt(program, 0);
+    m.advance(9 * MS);
+    m.tick(0);
+    assert_eq!(m.view(program).tier, BATCH);
+    -lag(&m, program) / scenes::AHEAD
+}
+
+#[test]
+fn a_launch_goes_on_after_it_waited_for_the_kernel_but_is_over_after_any_other_sleep() {
+    for (state, lead) in [(UNINTERRUPTIBLE, 30), (INTERRUPTIBLE, -4), (IDLE, -4)] {
+        assert_eq!(lead_after_sleep(state, 100 * US), lead, "{state:#x}");
+    }
+    // What has run for longer is no launch, whatever it waits for.
+    assert_eq!(lead_after_sleep(UNINTERRUPTIBLE, 41 * MS), -4);
+}
+
+#[test]
+fn a_launch_that_waits_for_the_kernel_now_and_then_keeps_its_lead() {
+    let mut m = Machine::with_cpus(1);
+    let program = m.task("program");
+    m.fork(program, 0);
+    for _ in 0..4 {
+        m.advance(MS);
+        m.sleep_in(0, UNINTERRUPTIBLE);
+        m.advance(50 * MS);
+        m.interrupt(program, 0);
+    }
+    assert_eq!(m.view(program).tier, BATCH);
+    assert!(lag(&m, program) < -30 * scenes::AHEAD);
+}
+
+#[test]
+fn of_hogs_that_start_together_one_that_waited_for_the_kernel_has_no_less_than_the_others() {
+    for (nr_cpus, nr_hogs) in [(2, 9), (2, 12), (4, 17), (4, 24)] {
+        let mut m = Machine::with_cpus(nr_cpus);
+        let blocked = m.task("hog");
+        m.fork(blocked, 0);
+        let mut hogs = vec![blocked];
+        for i in 1..nr_hogs {
+            hogs.push(spawn(&mut m, i % nr_cpus, 100 * SEC, 0));
+        }
+        m.advance(50 * US);
+        m.sleep_in(0, UNINTERRUPTIBLE);
+        m.run_for(MS);
+        m.set_habit(blocked, 100 * SEC, 0);
+        m.wake(blocked, 0);
+        m.run_for(SEC);
+        let fair = SEC * u64::from(nr_cpus) / u64::from(nr_hogs);
+        let scene = format!("{nr_hogs} at {nr_cpus}");
+        for hog in hogs {
+            let view = m.view(hog);
+            assert!(view.longest_wait_ns <= 40 * MS, "{scene}: {view:?}");
+            assert!(view.ran_ns >= fair * 9 / 10, "{scene}: {view:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_program_runs_for_while_nobody_waits_uses_up_its_lead() {
+    for (ran_ms, lead) in [(0, 40), (15, 28), (60, 0)] {
+        let mut m = Machine::with_cpus(2);
+        let program = m.task("program");
+        m.fork(program, 0);
+        m.run_for(ran_ms * MS);
+        assert_eq!(-lag(&m, program) / scenes::AHEAD, lead, "{ran_ms}");
     }
 }
