@@ -94,14 +94,12 @@ struct queue_state queues[NR_QUEUES];
  * One per node, of the tasks of its batch queue that are grown: no young programs, which begin with a lead.
  * @turn_ns is when the last run of a turn's length of one of them began, one went before young programs, or new work of
  * them came while none waited.
- * @waiting counts those that wait, @running the CPUs that run one. @young_due_ns is what young programs are to run for
- * since then before another goes before them.
+ * @waiting counts those that wait, @running the CPUs that run one.
  */
 struct grown_state {
 	u64 turn_ns;
 	s32 waiting;
 	s32 running;
-	s64 young_due_ns;
 } __attribute__((aligned(CACHE_LINE)));
 
 struct grown_state grown[MAX_NODES];
@@ -131,8 +129,6 @@ struct cpu_ctx {
 	u64 other_ran_ns;
 	u32 since_batch;
 	u32 batch_ran_ns;
-	/* How long they ran for since other work last did, or in their last turn. */
-	u64 turn_ran_ns;
 	bool own_batch_last;
 	/* What runs here came from this batch queue, and where its turn stands there; 0 if from none. */
 	u32 batch_queue;

@@ -21,10 +21,8 @@
 #define GROWN_WAIT_EACH_NS (3 * NSEC_PER_MSEC_)
 /* Other work has had enough of a CPU for batch work to ask for its share; a few wake-ups are no burden to it. */
 #define BATCH_DUE_AFTER_NS (1 * NSEC_PER_MSEC_)
-/* However much of it waits, that is enough. */
-#define OTHER_TURN_MAX_NS (8 * NSEC_PER_MSEC_)
-#define SCAN_DEPTH	  64
-#define SCAN_PERIOD_NS	  (20 * NSEC_PER_MSEC_)
+#define SCAN_DEPTH	   64
+#define SCAN_PERIOD_NS	   (20 * NSEC_PER_MSEC_)
 /* While a scan finds starved tasks, the next one comes sooner. */
 #define SCAN_AGAIN_NS (4 * NSEC_PER_MSEC_)
 
@@ -35,20 +33,12 @@
 static __always_inline void note_batch_run(struct cpu_ctx *c, const struct task_ctx *t, u64 ran_ns,
 					   u64 now)
 {
-	struct grown_state *g = grown_state_of(t->queue);
 	u64 began_ns = t->slice_began_ns;
 
-	if (c->other_ran_ns)
-		c->turn_ran_ns = 0;
-	c->turn_ran_ns += ran_ns;
-	if (t->queue >= NODE_QUEUES && is_young(t))
-		g->young_due_ns -= ran_ns;
 	if (time_delta(now, began_ns) >= BATCH_TURN_NS) {
 		queue_state_of(t->queue)->turn_ns = began_ns;
-		if (is_grown(t)) {
-			g->turn_ns = began_ns;
-			g->young_due_ns = BATCH_TURN_NS;
-		}
+		if (is_grown(t))
+			grown_state_of(t->queue)->turn_ns = began_ns;
 	}
 	c->batch_ran_ns += ran_ns < BATCH_TURN_NS ? ran_ns : BATCH_TURN_NS;
 	if (c->batch_ran_ns < BATCH_TURN_NS)
@@ -310,7 +300,7 @@ static __always_inline bool take_grown(u32 queue, s32 cpu, u64 now)
 	u64 queued = nr_queued(queue);
 	s32 waiting = g->waiting;
 
-	if (waiting <= 0 || g->running > 0 || g->young_due_ns > 0 || queued <= (u32)waiting ||
+	if (waiting <= 0 || g->running > 0 || queued <= (u32)waiting ||
 	    time_delta(now, wait_start(g->turn_ns)) <= grown_wait_ns(queued, waiting))
 		return false;
 	g->turn_ns = now;
@@ -368,31 +358,13 @@ static __always_inline bool is_batch_squeezed(s32 cpu)
 				      running > 0 ? running : 0, nr_online);
 }
 
-/*
- * Whether other work has had its part of the CPU since the last turn of batch work here, if everybody who waits or runs
- * counts the same. A single task of batch work would wait for long by that, and where other work finds no room for all
- * of it, the rest waits as batch work as well: then it is after so many runs, or when batch work has too few CPUs.
- */
-static __always_inline bool has_had_part(s32 cpu, const struct cpu_ctx *c, u64 now)
-{
-	u32 queue = node_queue(cpu, QUEUE_BATCH);
-	s32 running = queue_state_of(queue)->running;
-	u64 interactive = nr_queued(node_queue(cpu, QUEUE_INTERACTIVE));
-	u64 batch = nr_queued(queue) + (running > 0 ? running : 0);
-	u64 other = nr_queued(queue) + interactive + nr_online - batch;
-
-	if (batch < 2 || interactive > limits.interactive_max / 2)
-		return c->since_batch >= deficit_budget(cpu, now) || is_batch_squeezed(cpu);
-	return c->other_ran_ns >= OTHER_TURN_MAX_NS ||
-	       c->other_ran_ns * batch >= c->turn_ran_ns * other;
-}
-
 /* What is not batch work has had its runs here for now, and not only moments. */
 static __always_inline bool is_batch_due(s32 cpu, u64 now)
 {
 	const struct cpu_ctx *c = cpu_ctx_of(cpu);
 
-	return c->since_batch && c->other_ran_ns >= BATCH_DUE_AFTER_NS && has_had_part(cpu, c, now);
+	return c->since_batch && c->other_ran_ns >= BATCH_DUE_AFTER_NS &&
+	       (c->since_batch >= deficit_budget(cpu, now) || is_batch_squeezed(cpu));
 }
 
 /* Step 2. Deficit round robin: after so many runs of other tiers, one of batch before those that wait. */

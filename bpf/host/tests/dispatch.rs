@@ -189,7 +189,7 @@ fn many_tasks_of_batch_of_which_hardly_any_runs_are_forced_after_a_millisecond_o
         (8, false, MS / 20, budget + 2),
         (1, false, MS / 20, budget + 2),
         (4, false, MS / 4, 4),
-        (4, true, MS / 4, 4),
+        (4, true, MS / 4, budget),
     ] {
         let mut m = held(3);
         let batch: Vec<Task> = (0..batch).map(|_| scenes::waiting(&mut m, BATCH)).collect();
@@ -206,34 +206,6 @@ fn many_tasks_of_batch_of_which_hardly_any_runs_are_forced_after_a_millisecond_o
         let first = ran.iter().position(|task| batch.contains(task)).unwrap();
         let scene = format!("{} {runs_elsewhere} {run_ns}", batch.len());
         assert_eq!(first, forced_after, "{scene}");
-    }
-}
-
-#[test]
-fn batch_is_forced_again_when_other_work_has_had_its_part_of_the_time() {
-    for (turn_ns, nr_runs) in [(MS / 2, 1), (MS, 2), (2 * MS, 3)] {
-        let mut m = held(3);
-        let batch: Vec<Task> = (0..4).map(|_| scenes::waiting(&mut m, BATCH)).collect();
-        for _ in 0..6 {
-            scenes::waiting(&mut m, INTERACTIVE);
-        }
-        let is_batch = |m: &Machine, cpu| batch.contains(&m.running(cpu).unwrap());
-        for cpu in [2, 0] {
-            m.unhold(cpu);
-            assert!(!is_batch(&m, cpu));
-            m.advance(MS);
-            m.exit(cpu);
-            assert!(is_batch(&m, cpu), "it had no turn here yet");
-        }
-        m.advance(turn_ns);
-        m.exit(0);
-        // Three tasks of batch work wait or run, and five of other work, one less after each run.
-        for _ in 0..nr_runs {
-            assert!(!is_batch(&m, 0), "{turn_ns}");
-            m.advance(MS);
-            m.exit(0);
-        }
-        assert!(is_batch(&m, 0), "{turn_ns}");
     }
 }
 
