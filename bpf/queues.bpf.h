@@ -129,7 +129,7 @@ static __always_inline u64 vtime_as_batch(const struct task_ctx *t, u32 queue)
 }
 
 /*
- * The lead that a program begins with is for its launch, and over when it sleeps: hogs that wait for each other before
+ * The lead that a program begins with is for its launch, and over when it rests: hogs that wait for each other before
  * they begin would be ahead of whoever started them.
  */
 static __always_inline u64 vtime_after_launch(const struct task_ctx *t, u64 vtime, u64 clock)
@@ -147,7 +147,7 @@ VERIFIED_ONCE u64 head_vtime(u32 queue, u64 otherwise)
 	return otherwise;
 }
 
-/* Batch work that sleeps between its runs. Until its second wake-up it may be one that only waited to begin. */
+/* Batch work that sleeps between its runs. Until its second rest it may be one that only waited to begin. */
 static __always_inline bool is_batch_sleeper(const struct task_ctx *t)
 {
 	return t->tier == TIER_BATCH && t->rests > 1;
@@ -178,7 +178,7 @@ static __always_inline void forgive_batch_vtime(struct task_ctx *t)
 	t->batch_vtime = vtime_after_launch(t, t->batch_vtime, clock);
 }
 
-/* A program that does not rest since it was launched, and had no more than the lead it began with. */
+/* A program that has not rested since it was launched, and had no more than the lead it began with. */
 static __always_inline bool is_young(const struct task_ctx *t)
 {
 	return !t->rests && t->awake_run_ns <= LAUNCH_CREDIT_NS;
