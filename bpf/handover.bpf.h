@@ -12,7 +12,7 @@
 /* Where no CPU is idle: before somebody else has stopped. */
 #define PROMPT_UNDER_LOAD_NS (100 * NSEC_PER_USEC_)
 /* No CPU is handed over while interactive work waits for any of the node for longer. */
-#define PASSED_OVER_MAX_NS (2 * NSEC_PER_MSEC_)
+#define PASSED_OVER_MAX_NS (150 * NSEC_PER_USEC_)
 
 /* Behind what runs there, and to stay: SCX_ENQ_IMMED would bring it back. */
 static __always_inline void place_behind(struct task_struct *p, struct task_ctx *t, s32 cpu)
@@ -62,6 +62,17 @@ VERIFIED_ONCE bool may_hand_over(const struct task_struct *p __arg_trusted, s32 
 	    waits_longer(node, now, PASSED_OVER_MAX_NS))
 		return false;
 	return nr_queued(own) < limits.placement_depth && is_allowed(p, cpu) && is_in_domain(cpu);
+}
+
+/*
+ * Whether others have waited for a CPU and that of the waker comes free, but not for whom it wakes. That queues behind
+ * them: to stop somebody else for it would be one switch more, and whoever that is loses the CPU it just got.
+ */
+static __always_inline bool is_in_turn(const struct task_struct *p, s32 cpu, u64 tail, u64 now)
+{
+	return (tail <= PROMPT_UNDER_LOAD_NS || comes_free_soon(cpu, now)) &&
+	       waits_longer(node_queue(cpu, QUEUE_INTERACTIVE), now, PASSED_OVER_MAX_NS) &&
+	       is_in_domain(cpu) && !is_restricted(p);
 }
 
 /* Into the CPU's own queue, from where others may take it if the CPU does not come free. */

@@ -259,10 +259,12 @@ static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t,
 	s32 this_cpu = bpf_get_smp_processor_id();
 	u64 tail = wake_tail(t, cpu_ctx_of(this_cpu), wake_flags, now);
 	bool says_so = wake_flags & SCX_WAKE_SYNC;
+	bool queues = false;
 	s32 cpu;
 
 	/* The kernel takes the word of any waker; ours counts only if the CPU really comes free. */
 	if ((says_so || tail <= PROMPT_UNDER_LOAD_NS) && !may_hand_over(p, this_cpu, now)) {
+		queues = is_in_turn(p, this_cpu, tail, now);
 		says_so = false;
 		tail = ~0ULL;
 	}
@@ -287,6 +289,10 @@ static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t,
 	}
 	if (says_so) {
 		queue_for_cpu(p, t, this_cpu, now);
+		return this_cpu;
+	}
+	if (queues) {
+		t->is_external = false;
 		return this_cpu;
 	}
 	return interrupt_for(p, t, prev_cpu, wake_flags, now);

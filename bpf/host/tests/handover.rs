@@ -308,8 +308,8 @@ fn only_the_first_short_task_that_a_waker_wakes_itself_gets_its_cpu_without_a_wo
 #[test]
 fn no_cpu_is_handed_over_while_others_wait_for_long() {
     for (tier, wait_ns, is_long) in [
-        (INTERACTIVE, 2 * MS, false),
-        (INTERACTIVE, 2 * MS + 1, true),
+        (INTERACTIVE, 150 * US, false),
+        (INTERACTIVE, 150 * US + 1, true),
         (BATCH, 5 * MS, false),
         (BATCH, 5 * MS + 1, true),
     ] {
@@ -323,5 +323,28 @@ fn no_cpu_is_handed_over_while_others_wait_for_long() {
         let handed_over = m.waiting_for(0, Kind::Interactive);
         assert_eq!(handed_over, u64::from(!is_long), "{tier} {wait_ns}");
         assert!(m.view(task).waits);
+    }
+}
+
+#[test]
+fn while_others_wait_for_long_whom_a_waker_wakes_that_is_nearly_done_queues_and_stops_nobody() {
+    for (wait_ns, is_long) in [(150 * US, false), (150 * US + 1, true)] {
+        let mut m = Machine::with_cpus(3);
+        waker_that_sleeps_after(&mut m, 10 * US);
+        m.hold(1);
+        m.hold(2);
+        let computes = scenes::waiting(&mut m, INTERACTIVE);
+        let waits = scenes::waiting(&mut m, INTERACTIVE);
+        m.unhold(2);
+        m.settle_as(computes, BATCH);
+        m.tick(2);
+        m.advance(wait_ns);
+        let task = asleep(&mut m, INTERACTIVE, 2);
+        m.set_vtime(task, 2 * scenes::AHEAD);
+        m.wake(task, 0);
+        assert_eq!(m.running(2), Some(computes), "{wait_ns}");
+        m.sleep(0);
+        let next = if is_long { waits } else { task };
+        assert_eq!(m.running(0), Some(next), "{wait_ns}");
     }
 }
