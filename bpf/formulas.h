@@ -36,6 +36,7 @@
  */
 #define CREDIT_UNIT_NS	 (50 * NSEC_PER_USEC_)
 #define CREDIT_UNITS_MAX 64ULL
+#define CREDIT_RUNS_MAX	 4
 #define BATCH_CREDIT_NS	 (10 * NSEC_PER_MSEC_)
 /*
  * Work that becomes batch begins within this of the others, ahead or behind: it has just run for long, and many that did
@@ -188,13 +189,16 @@ FORMULA u64 vtime_clamp(u64 vtime, u64 clock, u64 credit_ns, u64 ceiling_ns)
 
 /*
  * How far behind its queue's clock a waking task may be: more for one that wakes often, less when
- * many wait, so that sleeping never buys a long monopoly.
+ * many wait, so that sleeping never buys a long monopoly. Where some wait for every CPU it is no more than a
+ * few of its usual runs: it would pass those that wait again and again until it has used up the rest.
  */
-FORMULA u64 wake_credit_ns(u32 wakeup_freq, u64 lag_scale, u64 queued_per_cpu)
+FORMULA u64 wake_credit_ns(u32 wakeup_freq, u64 lag_scale, u64 queued_per_cpu, u64 avg_runtime_ns)
 {
 	u64 units = clamp_u64((u64)wakeup_freq * lag_scale / 4, 1, CREDIT_UNITS_MAX);
+	u64 credit = CREDIT_UNIT_NS * units / (queued_per_cpu < 64 ? queued_per_cpu + 1 : 64);
+	u64 most = CREDIT_RUNS_MAX * avg_runtime_ns;
 
-	return CREDIT_UNIT_NS * units / (queued_per_cpu < 64 ? queued_per_cpu + 1 : 64);
+	return queued_per_cpu && most < credit ? most : credit;
 }
 
 /* Queue position counts time already awake, so a task that runs on sinks, though not far behind the front. */

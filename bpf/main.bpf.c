@@ -66,7 +66,7 @@ VERIFIED_ONCE int note_wake(struct task_ctx *t, u64 now)
 		if (!t->rests && t->queue & QUEUE_BATCH)
 			move_to(t, t->queue - QUEUE_BATCH);
 		credit = wake_credit_ns(t->wakeup_freq >> RATE_FRACTION_BITS, knobs.lag_scale,
-					queued_per_cpu(t->queue)) +
+					queued_per_cpu(t->queue), t->avg_runtime_ns) +
 			 settings.slice_lag_ns;
 	}
 	t->vtime = vtime_clamp(t->vtime, queue_state_of(t->queue)->clock, credit,

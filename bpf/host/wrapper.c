@@ -113,9 +113,9 @@ u64 host_vtime_clamp(u64 vtime, u64 clock, u64 credit_ns, u64 ceiling_ns)
 	return vtime_clamp(vtime, clock, credit_ns, ceiling_ns);
 }
 
-u64 host_wake_credit_ns(u32 wakeup_freq, u64 lag_scale, u64 queued_per_cpu)
+u64 host_wake_credit_ns(u32 wakeup_freq, u64 lag_scale, u64 queued_per_cpu, u64 avg_runtime_ns)
 {
-	return wake_credit_ns(wakeup_freq, lag_scale, queued_per_cpu);
+	return wake_credit_ns(wakeup_freq, lag_scale, queued_per_cpu, avg_runtime_ns);
 }
 
 u64 host_awake_penalty_ns(u64 awake_run_ns, u32 tier)

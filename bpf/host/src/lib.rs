@@ -103,7 +103,12 @@ unsafe extern "C" {
 
     /// How far behind the clock a waking task may be.
     #[link_name = "host_wake_credit_ns"]
-    pub safe fn wake_credit_ns(freq: u32, lag_scale: u64, queued_per_cpu: u64) -> u64;
+    pub safe fn wake_credit_ns(
+        freq: u32,
+        lag_scale: u64,
+        queued_per_cpu: u64,
+        avg_runtime_ns: u64,
+    ) -> u64;
 
     /// What a task pays for having been awake.
     #[link_name = "host_awake_penalty_ns"]

@@ -195,10 +195,10 @@ fn an_average_run_makes_a_slice_of_one_and_a_half_or_two() {
 #[test]
 fn credit_is_as_many_units_as_the_lag_scale_says() {
     // Eight wake-ups in 100 ms, as LIGHT, MIXED and HEAVY have it; then what no scale exceeds.
-    let credit_us = |lag_scale| f::wake_credit_ns(8, lag_scale, 0) / US;
+    let credit_us = |lag_scale| f::wake_credit_ns(8, lag_scale, 0, 0) / US;
     assert_eq!([6, 4, 2].map(credit_us), [600, 400, 200]);
-    assert_eq!(f::wake_credit_ns(64, 4, 0), 3200 * US);
-    assert_eq!(f::wake_credit_ns(64, 16, 0), 3200 * US);
+    assert_eq!(f::wake_credit_ns(64, 4, 0, 0), 3200 * US);
+    assert_eq!(f::wake_credit_ns(64, 16, 0, 0), 3200 * US);
 }
 
 proptest! {
@@ -316,12 +316,13 @@ proptest! {
 
     #[test]
     fn wake_credit_is_bounded_grows_with_frequency_and_shrinks_with_the_queue(
-        freq in 0u32..=64, by in 0u32..=64, lag in knob("lag_scale"), queued in 0u64..10_000, more in 0u64..10_000
+        freq in 0u32..=64, by in 0u32..=64, lag in knob("lag_scale"), queued in 0u64..10_000, more in 0u64..10_000, avg in 1..10 * MS
     ) {
-        let credit = f::wake_credit_ns(freq, lag, queued);
+        let credit = f::wake_credit_ns(freq, lag, queued, avg);
         prop_assert!(credit > 0 && credit <= 3200 * US);
-        prop_assert!(f::wake_credit_ns(freq + by, lag, queued) >= credit);
-        prop_assert!(f::wake_credit_ns(freq, lag, queued + more) <= credit);
+        prop_assert!(queued == 0 || credit <= 4 * avg);
+        prop_assert!(f::wake_credit_ns(freq + by, lag, queued, avg) >= credit);
+        prop_assert!(f::wake_credit_ns(freq, lag, queued + more, avg) <= credit);
     }
 
     #[test]
@@ -329,7 +330,7 @@ proptest! {
         quarter in 1u32..=16, lag in knob("lag_scale"), more in 0u64..=16, queued in 0u64..200
     ) {
         // Without a remainder, so that no rounding is in the way.
-        let credit = |lag_scale| f::wake_credit_ns(4 * quarter, lag_scale, queued);
+        let credit = |lag_scale| f::wake_credit_ns(4 * quarter, lag_scale, queued, DAY);
         prop_assert!(credit(lag + more) >= credit(lag));
         if u64::from(quarter) * lag * 2 <= 64 {
             prop_assert!(credit(lag * 2).abs_diff(credit(lag) * 2) <= 1);
@@ -398,7 +399,7 @@ proptest! {
         let _ = f::moving_threshold(a, b, c);
         let _ = f::moving_average(a, b);
         let _ = f::vtime_clamp(a, b, c, a);
-        let _ = f::wake_credit_ns(x, a, b);
+        let _ = f::wake_credit_ns(x, a, b, c);
         let _ = f::awake_penalty_ns(a, x);
         prop_assert!(f::slice_of_sleeper(x, a, b) >= 100 * US);
         // The kernel counts queued tasks in 32 bits.

@@ -38,12 +38,28 @@ fn the_credit_shrinks_with_what_waits_for_each_cpu() {
     let mut m = held(2);
     for waiting_per_cpu in 0..4 {
         let task = asleep(&mut m, INTERACTIVE, 0);
+        m.set_history(task, 10, 8, 250 * US);
         m.set_vtime(task, -FAR);
         m.interrupt(task, 0);
         assert_eq!(lag(&m, task), -500 * US as i64 / (waiting_per_cpu + 1));
         for _ in 0..2 {
             waiting(&mut m, BATCH);
         }
+    }
+}
+
+#[test]
+fn while_others_wait_for_each_cpu_the_credit_is_worth_four_of_the_usual_runs() {
+    for (waiting_others, credit_us) in [(0, 3200), (1, 3200), (2, 200)] {
+        let mut m = held(2);
+        for _ in 0..waiting_others {
+            waiting(&mut m, BATCH);
+        }
+        let task = asleep(&mut m, INTERACTIVE, 0);
+        m.set_history(task, 64, 8, 50 * US);
+        m.set_vtime(task, -FAR);
+        m.interrupt(task, 0);
+        assert_eq!(lag(&m, task), -credit_us * US as i64, "{waiting_others}");
     }
 }
 
