@@ -307,14 +307,14 @@ FORMULA u64 cpu_bound_after_ns(u64 avg_runtime_ns, u64 thresh_ns)
 }
 
 /*
- * Whether batch work, of which @batch tasks wait, may run on one more CPU than on @running without having more of
- * them than its share, to the nearest whole CPU, if everybody who waits or runs counted the same.
+ * Whether batch work, of which @batch tasks wait and @running run, may have one more CPU without having more of them
+ * than its share, to the nearest whole CPU, if everybody who waits or runs counted the same.
  */
 FORMULA bool has_room_in_fair_share(u64 batch, u64 interactive, u64 running, u64 nr_cpus)
 {
 	u64 all = batch + interactive + nr_cpus;
 
-	return (2 * running + 1) * all <= 2 * batch * nr_cpus;
+	return (2 * running + 1) * all <= 2 * (batch + running) * nr_cpus;
 }
 
 /* One and a half (latency-critical) or two (interactive) times what the task usually needs. */

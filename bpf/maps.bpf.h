@@ -95,11 +95,15 @@ struct queue_state queues[NR_QUEUES];
  * @turn_ns is when the last run of a turn's length of one of them began, one went before young programs, or new work of
  * them came while none waited.
  * @waiting counts those that wait, @running the CPUs that run one.
+ * @young_due_ns is what young programs are to run for before another goes before them.
+ * @claimed_ns is when a CPU last took of the whole queue what was due, young or grown.
  */
 struct grown_state {
 	u64 turn_ns;
 	s32 waiting;
 	s32 running;
+	s64 young_due_ns;
+	u64 claimed_ns;
 } __attribute__((aligned(CACHE_LINE)));
 
 struct grown_state grown[MAX_NODES];

@@ -21,8 +21,10 @@
 #define GROWN_WAIT_EACH_NS (3 * NSEC_PER_MSEC_)
 /* Other work has had enough of a CPU for batch work to ask for its share; a few wake-ups are no burden to it. */
 #define BATCH_DUE_AFTER_NS (1 * NSEC_PER_MSEC_)
-#define SCAN_DEPTH	   64
-#define SCAN_PERIOD_NS	   (20 * NSEC_PER_MSEC_)
+/* From when a CPU takes a task to when it is seen to run. */
+#define TO_BEGIN_NS    (50 * NSEC_PER_USEC_)
+#define SCAN_DEPTH     64
+#define SCAN_PERIOD_NS (20 * NSEC_PER_MSEC_)
 /* While a scan finds starved tasks, the next one comes sooner. */
 #define SCAN_AGAIN_NS (4 * NSEC_PER_MSEC_)
 
@@ -35,6 +37,8 @@ static __always_inline void note_batch_run(struct cpu_ctx *c, const struct task_
 {
 	u64 began_ns = t->slice_began_ns;
 
+	if (t->queue >= NODE_QUEUES && is_young(t))
+		grown_state_of(t->queue)->young_due_ns -= ran_ns;
 	if (time_delta(now, began_ns) >= BATCH_TURN_NS) {
 		queue_state_of(t->queue)->turn_ns = began_ns;
 		if (is_grown(t))
@@ -150,13 +154,34 @@ static __always_inline u32 longest_batch(s32 cpu, u64 now)
 	return queue_wait_ns(own, now) > queue_wait_ns(node, now) ? own : node;
 }
 
-/* Takes from a batch queue of which nothing has been running for longer than the threshold. */
-VERIFIED_ONCE bool take_stalled(u32 queue, u64 now, u64 thresh_ns)
+/* On how many CPUs batch work of the queue runs. */
+static __always_inline u32 nr_running(u32 queue)
+{
+	s32 running = queue_state_of(queue)->running;
+
+	return running > 0 ? running : 0;
+}
+
+/*
+ * CPUs that find at the same moment that batch work of the node is due are not all to take some: what one of them took
+ * has not begun yet.
+ */
+static __always_inline bool claim_turn(u32 queue, u64 now)
+{
+	u64 *claimed_ns = &grown_state_of(queue)->claimed_ns;
+	u64 old = *claimed_ns;
+
+	return time_delta(now, old) >= TO_BEGIN_NS &&
+	       __sync_val_compare_and_swap(claimed_ns, old, now) == old;
+}
+
+/* Whether nothing of a batch queue has been running for longer than the threshold, though some of it waits. */
+VERIFIED_ONCE bool is_stalled(u32 queue, u64 now, u64 thresh_ns)
 {
 	const struct queue_state *q = queue_state_of(queue);
 
 	return nr_queued(queue) && q->running <= 0 &&
-	       time_delta(now, wait_start(q->turn_ns)) > thresh_ns && queue_take_head(queue, now);
+	       time_delta(now, wait_start(q->turn_ns)) > thresh_ns;
 }
 
 /* One node per call: all its CPUs may be offline or held by a higher class. */
@@ -292,7 +317,8 @@ static __always_inline u64 grown_wait_ns(u64 queued, u32 waiting)
 /*
  * Young programs begin with a lead, so that launches are quick. As many as there are CPUs, or more, would have all of
  * the batch queue's turns, and what is behind them waits for all of those. To look for one, and whatever it then runs for,
- * counts as a turn, or moments would go before everything again and again.
+ * counts as a turn, or moments would go before everything again and again. Where other work leaves batch work few turns
+ * they are not all of this kind: young programs run for some time before the next.
  */
 static __always_inline bool take_grown(u32 queue, s32 cpu, u64 now)
 {
@@ -300,11 +326,14 @@ static __always_inline bool take_grown(u32 queue, s32 cpu, u64 now)
 	u64 queued = nr_queued(queue);
 	s32 waiting = g->waiting;
 
-	if (waiting <= 0 || g->running > 0 || queued <= (u32)waiting ||
+	if (waiting <= 0 || g->running > 0 || g->young_due_ns > 0 || queued <= (u32)waiting ||
 	    time_delta(now, wait_start(g->turn_ns)) <= grown_wait_ns(queued, waiting))
 		return false;
 	g->turn_ns = now;
-	return take_out_of_turn(queue, cpu, SCAN_GROWN, now, SCAN_DEPTH);
+	if (!take_out_of_turn(queue, cpu, SCAN_GROWN, now, SCAN_DEPTH))
+		return false;
+	g->young_due_ns = BATCH_TURN_NS;
+	return true;
 }
 
 static __always_inline bool rescue_overtaken(s32 cpu, u64 now)
@@ -332,15 +361,18 @@ static __always_inline u64 batch_stall_max_ns(void)
  */
 VERIFIED_ONCE bool rescue_overflow(s32 cpu, bool has_just_begun, u64 now)
 {
+	u32 own_batch = cpu_queue(cpu, QUEUE_BATCH);
+	u32 node_batch = node_queue(cpu, QUEUE_BATCH);
 	u64 stall_ns = batch_stall_max_ns();
 
 	if (rescue_overtaken(cpu, now))
 		return true;
 	if (queue_take_late(node_queue(cpu, QUEUE_INTERACTIVE), now, limits.overflow_rescue_ns) ||
-	    take_grown(node_queue(cpu, QUEUE_BATCH), cpu, now) ||
+	    take_grown(node_batch, cpu, now) ||
 	    (!has_just_begun && cpu_ctx_of(cpu)->since_batch &&
-	     (take_stalled(cpu_queue(cpu, QUEUE_BATCH), now, stall_ns) ||
-	      take_stalled(node_queue(cpu, QUEUE_BATCH), now, stall_ns)))) {
+	     ((is_stalled(own_batch, now, stall_ns) && queue_take_head(own_batch, now)) ||
+	      (is_stalled(node_batch, now, stall_ns) && claim_turn(node_batch, now) &&
+	       queue_take_head(node_batch, now))))) {
 		count(CNT_OVERFLOW_RESCUES);
 		return true;
 	}
@@ -348,29 +380,41 @@ VERIFIED_ONCE bool rescue_overflow(s32 cpu, bool has_just_begun, u64 now)
 }
 
 /* Batch work has fewer CPUs than its share, because what is not batch work takes them. */
-static __always_inline bool is_batch_squeezed(s32 cpu)
+static __always_inline bool is_batch_squeezed(s32 cpu, u32 running)
 {
-	u32 batch = node_queue(cpu, QUEUE_BATCH);
-	s32 running = queue_state_of(batch)->running;
-
-	return has_room_in_fair_share(nr_queued(batch),
-				      nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)),
-				      running > 0 ? running : 0, nr_online);
+	return has_room_in_fair_share(nr_queued(node_queue(cpu, QUEUE_BATCH)),
+				      nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)), running,
+				      nr_online);
 }
 
-/* What is not batch work has had its runs here for now, and not only moments. */
+/* Interactive work finds no room for all of it, and the rest waits and runs as batch work. */
+static __always_inline bool is_crowded(s32 cpu)
+{
+	return nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)) > limits.interactive_max / 2;
+}
+
+/*
+ * What is not batch work has had its runs here for now, and not only moments. As long as some batch work runs it is no
+ * matter of runs here, but of its share of all CPUs: it would have a turn on each of them at the same time.
+ */
 static __always_inline bool is_batch_due(s32 cpu, u64 now)
 {
 	const struct cpu_ctx *c = cpu_ctx_of(cpu);
+	u32 running = nr_running(node_queue(cpu, QUEUE_BATCH));
 
-	return c->since_batch && c->other_ran_ns >= BATCH_DUE_AFTER_NS &&
-	       (c->since_batch >= deficit_budget(cpu, now) || is_batch_squeezed(cpu));
+	if (!c->since_batch || c->other_ran_ns < BATCH_DUE_AFTER_NS)
+		return false;
+	return ((!running || is_crowded(cpu)) && c->since_batch >= deficit_budget(cpu, now)) ||
+	       is_batch_squeezed(cpu, running);
 }
 
 /* Step 2. Deficit round robin: after so many runs of other tiers, one of batch before those that wait. */
 VERIFIED_ONCE bool force_batch(s32 cpu, u64 now)
 {
-	if (!is_batch_due(cpu, now) || !interactive_waits(cpu) || !take_batch(cpu, now))
+	u32 queue = node_queue(cpu, QUEUE_BATCH);
+
+	if (!is_batch_due(cpu, now) || !interactive_waits(cpu) ||
+	    (!nr_running(queue) && !claim_turn(queue, now)) || !take_batch(cpu, now))
 		return false;
 	count(CNT_DEFICIT_FORCED);
 	return true;

@@ -5,6 +5,7 @@ use pandemonium_bpf_host::machine::{BATCH, Counter, INTERACTIVE, Kind, Machine, 
 use pandemonium_bpf_host::scenes::{self, held, order, rest_of_runs, two_nodes, with_knobs};
 use pandemonium_policy::Limits;
 
+const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
 /// A settled task that waits for one of `cpus`; it ran on the first of them last.
@@ -189,7 +190,8 @@ fn many_tasks_of_batch_of_which_hardly_any_runs_are_forced_after_a_millisecond_o
         (8, false, MS / 20, budget + 2),
         (1, false, MS / 20, budget + 2),
         (4, false, MS / 4, 4),
-        (4, true, MS / 4, budget),
+        // It has its part of three CPUs, which is one of them, until but two others wait.
+        (4, true, MS / 4, budget - 1),
     ] {
         let mut m = held(3);
         let batch: Vec<Task> = (0..batch).map(|_| scenes::waiting(&mut m, BATCH)).collect();
@@ -206,6 +208,55 @@ fn many_tasks_of_batch_of_which_hardly_any_runs_are_forced_after_a_millisecond_o
         let first = ran.iter().position(|task| batch.contains(task)).unwrap();
         let scene = format!("{} {runs_elsewhere} {run_ns}", batch.len());
         assert_eq!(first, forced_after, "{scene}");
+    }
+}
+
+#[test]
+fn while_interactive_work_finds_no_room_batch_is_forced_though_another_cpu_runs_some() {
+    let limits = Limits {
+        deficit_budget: 3,
+        ..Limits::for_cpus(3)
+    };
+    let half = limits.interactive_max / 2;
+    for (left, is_forced) in [(half, false), (half + 1, true)] {
+        let mut m = held(3);
+        m.set_limits(&limits);
+        let batch = [(); 2].map(|()| scenes::waiting(&mut m, BATCH));
+        scenes::waiting(&mut m, INTERACTIVE);
+        m.unhold(2);
+        m.advance(MS);
+        m.exit(2);
+        assert_eq!(m.running(2), Some(batch[0]));
+        for _ in 0..3 + left {
+            scenes::waiting(&mut m, INTERACTIVE);
+        }
+        m.unhold(0);
+        for _ in 0..3 {
+            assert_ne!(m.running(0), Some(batch[1]));
+            m.advance(MS / 2);
+            m.exit(0);
+        }
+        assert_eq!(m.running(0) == Some(batch[1]), is_forced, "{left}");
+    }
+}
+
+#[test]
+fn what_a_cpu_took_because_it_was_due_counts_as_running_for_50_us() {
+    for (after_ns, is_taken) in [(50 * US - 1, false), (50 * US, true)] {
+        let mut m = held(3);
+        let batch = [(); 2].map(|()| scenes::waiting(&mut m, BATCH));
+        m.advance(Limits::for_cpus(3).overflow_rescue_ns + 1);
+        for _ in 0..6 {
+            scenes::waiting(&mut m, INTERACTIVE);
+        }
+        m.unhold(0);
+        m.unhold(1);
+        m.exit(0);
+        assert_eq!(m.running(0), Some(batch[0]));
+        m.hold(0);
+        m.advance(after_ns);
+        m.exit(1);
+        assert_eq!(m.running(1) == Some(batch[1]), is_taken, "{after_ns}");
     }
 }
 

@@ -69,9 +69,12 @@ fn tiers_begin_at_their_thresholds() {
 
 #[test]
 fn batch_work_has_room_up_to_its_share_of_the_cpus() {
-    let cpus_for = |batch, interactive, nr_cpus| {
+    let cpus_for = |batch: u64, interactive, nr_cpus| {
         (0..nr_cpus)
-            .take_while(|running| f::has_room_in_fair_share(batch, interactive, *running, nr_cpus))
+            .take_while(|running| {
+                let waiting = batch.saturating_sub(*running);
+                f::has_room_in_fair_share(waiting, interactive, *running, nr_cpus)
+            })
             .count()
     };
     // One of 17 and another 8 that run has no right to half of a CPU of 8.
@@ -80,7 +83,7 @@ fn batch_work_has_room_up_to_its_share_of_the_cpus() {
     assert_eq!(cpus_for(1, 7, 8), 1);
     assert_eq!(cpus_for(3, 16, 8), 1);
     assert_eq!(cpus_for(12, 12, 8), 3);
-    assert_eq!(cpus_for(100, 0, 8), 7);
+    assert_eq!(cpus_for(100, 0, 8), 8);
     assert_eq!(cpus_for(0, 0, 8), 0);
 }
 

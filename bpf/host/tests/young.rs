@@ -122,6 +122,28 @@ fn what_is_far_ahead_of_its_part_or_idle_does_not_go_before_young_programs() {
 }
 
 #[test]
+fn young_programs_run_for_half_a_millisecond_before_another_goes_before_them() {
+    for (ran_ns, is_aged) in [(MS / 2 - US, false), (MS / 2, true)] {
+        let mut m = held(2);
+        let aged = [(); 2].map(|()| scenes::waiting(&mut m, BATCH));
+        for _ in 0..2 {
+            let young = m.task("young");
+            m.fork(young, 0);
+        }
+        m.advance(6 * MS + 1);
+        m.unhold(0);
+        assert_eq!(m.running(0), Some(aged[0]));
+        m.advance(MS);
+        m.exit(0);
+        m.advance(ran_ns);
+        m.hold(0);
+        m.advance(10 * MS);
+        m.unhold(0);
+        assert_eq!(m.running(0) == Some(aged[1]), is_aged, "{ran_ns}");
+    }
+}
+
+#[test]
 fn a_moment_of_one_that_is_not_young_is_no_turn_of_those_behind_young_programs() {
     for (ran_ns, aged_first) in [(MS / 10, true), (MS, false)] {
         let mut m = held(2);
