@@ -175,6 +175,7 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 			c->protected_until = now + knobs.preempt_thresh_ns;
 		begin_batch_run(c, t);
 		c->launch_until = 0;
+		c->postponed_ns = 0;
 	}
 	slice = begin_slice(t, task_slice(p, t, cpu, now), now);
 	count_start(t, cpu, now, slice != SLICE_ENDLESS ? slice : 0);

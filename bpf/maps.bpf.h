@@ -147,6 +147,8 @@ struct cpu_ctx {
 	bool boosted;
 	/* Until when a program that is being launched goes before unknown work here; see launch.bpf.h. */
 	u64 launch_until;
+	/* When a turn of batch work first waited for what is short and rare, or 0 if it has not since the last. */
+	u64 postponed_ns;
 	/* When what runs first woke somebody, or 0, and how long after that it usually sleeps. */
 	u64 woke_ns;
 	u64 wake_tail_ns;

@@ -21,6 +21,8 @@
 #define GROWN_WAIT_EACH_NS (3 * NSEC_PER_MSEC_)
 /* Other work has had enough of a CPU for batch work to ask for its share; a few wake-ups are no burden to it. */
 #define BATCH_DUE_AFTER_NS (1 * NSEC_PER_MSEC_)
+/* A turn of batch work waits for what is short and rare, but on no CPU for longer than this. */
+#define POSTPONED_MAX_NS (1 * NSEC_PER_MSEC_)
 /* From when a CPU takes a task to when it is seen to run. */
 #define TO_BEGIN_NS    (50 * NSEC_PER_USEC_)
 #define SCAN_DEPTH     64
@@ -184,6 +186,22 @@ VERIFIED_ONCE bool is_stalled(u32 queue, u64 now, u64 thresh_ns)
 	       time_delta(now, wait_start(q->turn_ns)) > thresh_ns;
 }
 
+/*
+ * Whether a turn of batch work that is due waits until what is short and rare has run: that is gone in a moment, and
+ * would wait for the whole turn, which ends at a tick, and for those on the other CPUs.
+ */
+VERIFIED_ONCE bool is_postponed(s32 cpu, u64 now)
+{
+	struct cpu_ctx *c = cpu_ctx_of(cpu);
+
+	if (queue_state_of(node_queue(cpu, QUEUE_INTERACTIVE))->rare <= 0 &&
+	    queue_state_of(cpu_queue(cpu, QUEUE_INTERACTIVE))->rare <= 0)
+		return false;
+	if (time_delta(now, c->postponed_ns) > BATCH_STALL_MAX_NS)
+		c->postponed_ns = now;
+	return time_delta(now, c->postponed_ns) < POSTPONED_MAX_NS;
+}
+
 /* One node per call: all its CPUs may be offline or held by a higher class. */
 static __always_inline bool help_node(struct cpu_ctx *c, u64 now)
 {
@@ -327,7 +345,8 @@ static __always_inline bool take_grown(u32 queue, s32 cpu, u64 now)
 	s32 waiting = g->waiting;
 
 	if (waiting <= 0 || g->running > 0 || g->young_due_ns > 0 || queued <= (u32)waiting ||
-	    time_delta(now, wait_start(g->turn_ns)) <= grown_wait_ns(queued, waiting))
+	    time_delta(now, wait_start(g->turn_ns)) <= grown_wait_ns(queued, waiting) ||
+	    is_postponed(cpu, now))
 		return false;
 	g->turn_ns = now;
 	if (!take_out_of_turn(queue, cpu, SCAN_GROWN, now, SCAN_DEPTH))
@@ -370,9 +389,10 @@ VERIFIED_ONCE bool rescue_overflow(s32 cpu, bool has_just_begun, u64 now)
 	if (queue_take_late(node_queue(cpu, QUEUE_INTERACTIVE), now, limits.overflow_rescue_ns) ||
 	    take_grown(node_batch, cpu, now) ||
 	    (!has_just_begun && cpu_ctx_of(cpu)->since_batch &&
-	     ((is_stalled(own_batch, now, stall_ns) && queue_take_head(own_batch, now)) ||
-	      (is_stalled(node_batch, now, stall_ns) && claim_turn(node_batch, now) &&
-	       queue_take_head(node_batch, now))))) {
+	     ((is_stalled(own_batch, now, stall_ns) && !is_postponed(cpu, now) &&
+	       queue_take_head(own_batch, now)) ||
+	      (is_stalled(node_batch, now, stall_ns) && !is_postponed(cpu, now) &&
+	       claim_turn(node_batch, now) && queue_take_head(node_batch, now))))) {
 		count(CNT_OVERFLOW_RESCUES);
 		return true;
 	}
@@ -413,7 +433,7 @@ VERIFIED_ONCE bool force_batch(s32 cpu, u64 now)
 {
 	u32 queue = node_queue(cpu, QUEUE_BATCH);
 
-	if (!is_batch_due(cpu, now) || !interactive_waits(cpu) ||
+	if (!is_batch_due(cpu, now) || !interactive_waits(cpu) || is_postponed(cpu, now) ||
 	    (!nr_running(queue) && !claim_turn(queue, now)) || !take_batch(cpu, now))
 		return false;
 	count(CNT_DEFICIT_FORCED);

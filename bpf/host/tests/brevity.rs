@@ -1,8 +1,10 @@
 //! What is short and rare: before whom it queues, how much room it has, and how long it waits in the end.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use pandemonium_bpf_host::machine::{INTERACTIVE, Kind, Machine, Task};
-use pandemonium_bpf_host::scenes::{asleep, held, irregular, order, spawn};
+use pandemonium_bpf_host::machine::{BATCH, INTERACTIVE, Kind, Machine, Task};
+use pandemonium_bpf_host::scenes::{
+    asleep, held, irregular, order, rest_of_runs, spawn, waiting,
+};
 use pandemonium_policy::Limits;
 
 const US: u64 = 1_000;
@@ -92,6 +94,48 @@ fn a_crowd_leaves_a_quarter_more_room_to_what_is_short_and_rare() {
         m.interrupt(task, 1);
     }
     assert_eq!(m.waiting_in_node(0, Kind::Interactive), room + room / 4);
+}
+
+/// Why batch work is to run before interactive work that waits.
+#[derive(Clone, Copy, Debug)]
+enum Due {
+    /// Young programs have all turns of batch work.
+    Overtaken,
+    /// None of it has run for a while.
+    Stalled,
+    /// It has fewer CPUs than its share.
+    Squeezed,
+}
+
+/// Ten sleepers usually run for so long, and have run on CPU 0. How many do for 250 us each before batch work that is due there.
+fn runs_before_batch(due: Due, usual_ns: u64) -> usize {
+    let mut m = held(3);
+    let sleepers = [(); 10].map(|()| sleeper(&mut m, usual_ns, 4 * MS));
+    let nr_batch = if matches!(due, Due::Squeezed) { 12 } else { 1 };
+    let batch: Vec<Task> = (0..nr_batch).map(|_| waiting(&mut m, BATCH)).collect();
+    match due {
+        Due::Overtaken => {
+            let young = m.task("young");
+            m.fork(young, 0);
+            m.advance(6 * MS + 1);
+        }
+        Due::Stalled => m.advance(Limits::for_cpus(3).overflow_rescue_ns + 1),
+        Due::Squeezed => {}
+    }
+    for task in sleepers {
+        m.interrupt(task, 1);
+    }
+    m.unhold(0);
+    let ran = rest_of_runs(&mut m, 250 * US);
+    ran.iter().position(|task| batch.contains(task)).unwrap()
+}
+
+#[test]
+fn batch_work_that_is_due_waits_for_what_is_short_and_rare_but_for_a_millisecond_at_most() {
+    for due in [Due::Overtaken, Due::Stalled, Due::Squeezed] {
+        assert_eq!(runs_before_batch(due, 250 * US), 4, "{due:?}");
+        assert_eq!(runs_before_batch(due, 251 * US), 0, "{due:?}");
+    }
 }
 
 #[test]
