@@ -20,6 +20,12 @@ enum brevity {
 	BREVITY_SHORT_AND_RARE,
 };
 
+/* Whether its averages say something. */
+static __always_inline bool is_classified(const struct task_ctx *t)
+{
+	return t->wakes && t->age >= AGE_CLASSIFIED;
+}
+
 static __always_inline bool is_rare(const struct task_ctx *t)
 {
 	u64 run_ns = t->avg_runtime_ns;
@@ -31,8 +37,7 @@ static __always_inline bool is_rare(const struct task_ctx *t)
 /* What has run for longer already is not what it usually is. */
 static __always_inline u32 usual_brevity(const struct task_ctx *t)
 {
-	if (!t->wakes || t->age < AGE_CLASSIFIED || t->avg_runtime_ns > SHORT_RUN_NS ||
-	    t->awake_run_ns > SHORT_RUN_NS)
+	if (!is_classified(t) || t->avg_runtime_ns > SHORT_RUN_NS || t->awake_run_ns > SHORT_RUN_NS)
 		return BREVITY_NONE;
 	return is_rare(t) ? BREVITY_SHORT_AND_RARE : BREVITY_SHORT;
 }

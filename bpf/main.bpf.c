@@ -127,7 +127,7 @@ void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
 	kind = queue_kind_of(t);
 	queue = restricted ? cpu_queue(cpu, kind) : node_queue(cpu, kind);
 	if (kind == QUEUE_INTERACTIVE &&
-	    (t->awake_run_ns ? outstays(p, t, queue) : is_crowded_out(p, t, queue))) {
+	    (t->awake_run_ns ? outstays(p, t, queue) : is_crowded_out(p, t, queue, now))) {
 		queue += QUEUE_BATCH;
 		count(CNT_GUARDED);
 	}
@@ -175,7 +175,6 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 			c->protected_until = now + knobs.preempt_thresh_ns;
 		begin_batch_run(c, t);
 		c->launch_until = 0;
-		c->postponed_ns = 0;
 	}
 	slice = begin_slice(t, task_slice(p, t, cpu, now), now);
 	count_start(t, cpu, now, slice != SLICE_ENDLESS ? slice : 0);

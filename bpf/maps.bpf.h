@@ -147,7 +147,7 @@ struct cpu_ctx {
 	bool boosted;
 	/* Until when a program that is being launched goes before unknown work here; see launch.bpf.h. */
 	u64 launch_until;
-	/* When a turn of batch work first waited for what is short and rare, or 0 if it has not since the last. */
+	/* When a turn of batch work began to wait for what is short and rare, last. */
 	u64 postponed_ns;
 	/* When what runs first woke somebody, or 0, and how long after that it usually sleeps. */
 	u64 woke_ns;

@@ -217,7 +217,7 @@ static __always_inline bool may_interrupt(const struct task_struct *p, const str
 	if (wake_flags & SCX_WAKE_FORK)
 		return !is_burst(now);
 	return wake_flags & SCX_WAKE_TTWU &&
-	       !is_crowded_out(p, t, node_queue(prev_cpu, QUEUE_INTERACTIVE));
+	       !is_crowded_out(p, t, node_queue(prev_cpu, QUEUE_INTERACTIVE), now);
 }
 
 /* Whom the task stops, if it may stop anybody; the CPU it is to wait on otherwise. */
@@ -325,8 +325,9 @@ VERIFIED_ONCE bool place_pinned_wakeup(struct task_struct *p __arg_trusted, stru
 		return true;
 	}
 	rank = wake_rank(t);
-	brevity = is_crowded_out(p, t, cpu_queue(cpu, QUEUE_INTERACTIVE)) ? BREVITY_NONE :
-									    brevity_of(p, t, rank);
+	brevity = is_crowded_out(p, t, cpu_queue(cpu, QUEUE_INTERACTIVE), now) ?
+			  BREVITY_NONE :
+			  brevity_of(p, t, rank);
 	if (may_preempt(cpu, rank, brevity, now)) {
 		interrupt_cpu(p, t, cpu);
 		return true;

@@ -21,8 +21,9 @@
 #define GROWN_WAIT_EACH_NS (3 * NSEC_PER_MSEC_)
 /* Other work has had enough of a CPU for batch work to ask for its share; a few wake-ups are no burden to it. */
 #define BATCH_DUE_AFTER_NS (1 * NSEC_PER_MSEC_)
-/* A turn of batch work waits for what is short and rare, but on no CPU for longer than this. */
-#define POSTPONED_MAX_NS (1 * NSEC_PER_MSEC_)
+/* A turn of batch work waits for what is short and rare: on each CPU for so long, and not again before so long after it did. */
+#define POSTPONED_MAX_NS  (1 * NSEC_PER_MSEC_)
+#define POSTPONE_AGAIN_NS (4 * NSEC_PER_MSEC_)
 /* From when a CPU takes a task to when it is seen to run. */
 #define TO_BEGIN_NS    (50 * NSEC_PER_USEC_)
 #define SCAN_DEPTH     64
@@ -188,7 +189,8 @@ VERIFIED_ONCE bool is_stalled(u32 queue, u64 now, u64 thresh_ns)
 
 /*
  * Whether a turn of batch work that is due waits until what is short and rare has run: that is gone in a moment, and
- * would wait for the whole turn, which ends at a tick, and for those on the other CPUs.
+ * would wait for the whole turn, which ends at a tick, and for the next ones. Where there is always some of it, batch work
+ * would have no turn that is not interrupted at once, so not again for a while.
  */
 VERIFIED_ONCE bool is_postponed(s32 cpu, u64 now)
 {
@@ -197,7 +199,7 @@ VERIFIED_ONCE bool is_postponed(s32 cpu, u64 now)
 	if (queue_state_of(node_queue(cpu, QUEUE_INTERACTIVE))->rare <= 0 &&
 	    queue_state_of(cpu_queue(cpu, QUEUE_INTERACTIVE))->rare <= 0)
 		return false;
-	if (time_delta(now, c->postponed_ns) > BATCH_STALL_MAX_NS)
+	if (time_delta(now, c->postponed_ns) > POSTPONE_AGAIN_NS)
 		c->postponed_ns = now;
 	return time_delta(now, c->postponed_ns) < POSTPONED_MAX_NS;
 }

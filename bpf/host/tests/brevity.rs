@@ -2,9 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use pandemonium_bpf_host::machine::{BATCH, INTERACTIVE, Kind, Machine, Task};
-use pandemonium_bpf_host::scenes::{
-    asleep, held, irregular, order, rest_of_runs, spawn, waiting,
-};
+use pandemonium_bpf_host::scenes::{asleep, held, irregular, order, rest_of_runs, spawn, waiting};
 use pandemonium_policy::Limits;
 
 const US: u64 = 1_000;
@@ -85,15 +83,51 @@ fn a_crowd_leaves_a_quarter_more_room_to_what_is_short_and_rare() {
     let short: Vec<Task> = (0..=room)
         .map(|_| sleeper(&mut m, 100 * US, 4 * MS))
         .collect();
-    for _ in 0..2 * room {
-        let other = asleep(&mut m, INTERACTIVE, 0);
-        m.interrupt(other, 1);
+    let mut others = (0..2 * room)
+        .map(|_| asleep(&mut m, INTERACTIVE, 0))
+        .collect::<Vec<_>>();
+    m.interrupt(others.pop().unwrap(), 1);
+    m.advance(MS);
+    for task in others {
+        m.interrupt(task, 1);
     }
     assert_eq!(m.waiting_in_node(0, Kind::Interactive), room);
     for task in short {
         m.interrupt(task, 1);
     }
     assert_eq!(m.waiting_in_node(0, Kind::Interactive), room + room / 4);
+}
+
+/// How many of 50 tasks that usually run for so long, so often in 100 ms, queue as interactive if they wake at once, so long
+/// after another one came into the empty queue; the room of two CPUs is for 8.
+fn come_in_crowd(usual_ns: u64, per_100_ms: u32, after_ns: u64) -> u64 {
+    let mut m = held(2);
+    let crowd = [(); 50].map(|()| sleeper(&mut m, usual_ns, 12 * MS));
+    for task in crowd {
+        m.set_history(task, per_100_ms, 3, usual_ns);
+    }
+    let first = asleep(&mut m, INTERACTIVE, 0);
+    m.interrupt(first, 1);
+    m.advance(after_ns);
+    for task in crowd {
+        m.interrupt(task, 1);
+    }
+    m.waiting_in_node(0, Kind::Interactive)
+}
+
+#[test]
+fn a_crowd_that_wakes_at_once_now_and_then_finds_four_times_the_room() {
+    for (what, usual_ns, per_100_ms, after_ns, expected) in [
+        ("takes up to a millisecond", MS, 8, 0, 4 * 8),
+        ("is short as well", 250 * US, 8, 0, 4 * 10),
+        ("takes longer", MS + 1, 8, 0, 8),
+        ("comes often", MS, 9, 0, 8),
+        ("others have just begun to wait", MS, 8, MS - 1, 4 * 8),
+        ("others have waited before", MS, 8, MS, 8),
+    ] {
+        let came = come_in_crowd(usual_ns, per_100_ms, after_ns);
+        assert_eq!(came, expected, "{what}");
+    }
 }
 
 /// Why batch work is to run before interactive work that waits.
@@ -107,8 +141,8 @@ enum Due {
     Squeezed,
 }
 
-/// Ten sleepers usually run for so long, and have run on CPU 0. How many do for 250 us each before batch work that is due there.
-fn runs_before_batch(due: Due, usual_ns: u64) -> usize {
+/// Ten sleepers usually run for so long, and have run on CPU 0. What runs there, for 250 us each, when batch work is due: that or not?
+fn runs_while_due(due: Due, usual_ns: u64) -> Vec<bool> {
     let mut m = held(3);
     let sleepers = [(); 10].map(|()| sleeper(&mut m, usual_ns, 4 * MS));
     let nr_batch = if matches!(due, Due::Squeezed) { 12 } else { 1 };
@@ -127,15 +161,24 @@ fn runs_before_batch(due: Due, usual_ns: u64) -> usize {
     }
     m.unhold(0);
     let ran = rest_of_runs(&mut m, 250 * US);
-    ran.iter().position(|task| batch.contains(task)).unwrap()
+    ran.iter().map(|task| batch.contains(task)).collect()
 }
 
 #[test]
 fn batch_work_that_is_due_waits_for_what_is_short_and_rare_but_for_a_millisecond_at_most() {
     for due in [Due::Overtaken, Due::Stalled, Due::Squeezed] {
-        assert_eq!(runs_before_batch(due, 250 * US), 4, "{due:?}");
-        assert_eq!(runs_before_batch(due, 251 * US), 0, "{due:?}");
+        for (usual_ns, before) in [(250 * US, 4), (251 * US, 0)] {
+            let is_batch = runs_while_due(due, usual_ns);
+            let first = is_batch.iter().position(|is_batch| *is_batch);
+            assert_eq!(first, Some(before), "{due:?} {usual_ns}");
+        }
     }
+}
+
+#[test]
+fn a_turn_of_batch_work_that_is_not_over_does_not_wait_for_what_is_short_and_rare_anew() {
+    let is_batch = runs_while_due(Due::Squeezed, 250 * US);
+    assert_eq!(is_batch[4..7], [true, true, false]);
 }
 
 #[test]
