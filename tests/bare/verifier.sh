@@ -15,12 +15,24 @@ uptime_cs() {
 
 # Until the machine has nothing of its own to do.
 sleep 2
+# It says so itself: start_daemon looks only ten times a second.
+mkfifo /tmp/said
 before=$(uptime_cs)
-start_daemon -v
+pandemoniumd --no-bus --state-dir /tmp/state 2>/tmp/said &
+daemon=$!
+exec 3</tmp/said
+while read -r line <&3; do
+  case $line in *attached*) break ;; esac
+done
 took=$(($(uptime_cs) - before))
+is_ours || fail "it said that it is attached, and is not"
 stop_daemon
+exec 3<&-
 echo "attached after ${took}0 ms"
-[ "$took" -lt 70 ] || fail "attaching took too long"
+[ "$took" -gt 0 ] && [ "$took" -lt 70 ] || fail "attaching took too long"
+
+start_daemon -v
+stop_daemon
 sed -n 's/.*verified \(pandemonium_[a-z_]*\): \([0-9]*\) instructions$/\2 \1/p' /tmp/daemon.log | sort -rn >/tmp/verified
 cat /tmp/verified
 [ "$(wc -l </tmp/verified)" -ge 18 ] || fail "not every program was told"
