@@ -14,6 +14,16 @@
 /* No CPU is handed over while interactive work waits for any of the node for longer. */
 #define PASSED_OVER_MAX_NS (150 * NSEC_PER_USEC_)
 
+/*
+ * Whether those that wait in an interactive queue have waited for long. It may be served all the time by what is short and
+ * rare, or was interrupted: by those that go on waking each other.
+ */
+static __always_inline bool is_passed_over(u32 queue, u64 now)
+{
+	return nr_queued(queue) &&
+	       time_delta(now, wait_start(queue_state_of(queue)->turn_ns)) > PASSED_OVER_MAX_NS;
+}
+
 /* Behind what runs there, and to stay: SCX_ENQ_IMMED would bring it back. */
 static __always_inline void place_behind(struct task_struct *p, struct task_ctx *t, s32 cpu)
 {
@@ -59,7 +69,7 @@ VERIFIED_ONCE bool may_hand_over(const struct task_struct *p __arg_trusted, s32 
 
 	if (tier == TIER_BATCH || tier >= NR_TIERS || batch_overdue(cpu, now) ||
 	    queue_state_of(node)->rare > 0 || queue_state_of(own)->rare > 0 ||
-	    waits_longer(node, now, PASSED_OVER_MAX_NS))
+	    is_passed_over(node, now))
 		return false;
 	return nr_queued(own) < limits.placement_depth && is_allowed(p, cpu) && is_in_domain(cpu);
 }
@@ -71,8 +81,8 @@ VERIFIED_ONCE bool may_hand_over(const struct task_struct *p __arg_trusted, s32 
 static __always_inline bool is_in_turn(const struct task_struct *p, s32 cpu, u64 tail, u64 now)
 {
 	return (tail <= PROMPT_UNDER_LOAD_NS || comes_free_soon(cpu, now)) &&
-	       waits_longer(node_queue(cpu, QUEUE_INTERACTIVE), now, PASSED_OVER_MAX_NS) &&
-	       is_in_domain(cpu) && !is_restricted(p);
+	       is_passed_over(node_queue(cpu, QUEUE_INTERACTIVE), now) && is_in_domain(cpu) &&
+	       !is_restricted(p);
 }
 
 /* Into the CPU's own queue, from where others may take it if the CPU does not come free. */

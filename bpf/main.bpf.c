@@ -152,17 +152,19 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_ctx *c = cpu_ctx_of(cpu);
 	u64 now = scx_bpf_now();
+	bool in_turn;
 	u64 slice;
 
 	if (!t)
 		return;
 	leave_out_wait(t, now);
+	in_turn = t->queued & !t->waits_rare & !t->slice_left_ns;
 	leave_queue(t);
 	t->better_cpu = 0;
 	c->hands_over = false;
 	c->woke_ns = 0;
 	c->wake_tail_ns = t->wake_tail_ns;
-	advance_clock(t);
+	advance_clock(t, in_turn, now);
 	t->started_ns = now;
 	c->started_ns = now;
 	c->expected_end = now + usual_rest_ns(t->avg_runtime_ns, t->awake_run_ns);

@@ -62,7 +62,8 @@ s32 nr_stealable SEC(".data.stealable") __attribute__((aligned(CACHE_LINE)));
  * @front is that of the last task that started after it woke.
  * @served_ns is when a task was last taken from it, or came into it while it was empty.
  * @filled_ns is when it was last empty.
- * @turn_ns is when the last run of a turn's length from it began, or new work came into it while it was empty.
+ * @turn_ns is when the last run of a turn's length from it began, or new work came into it while it was empty. Of
+ * interactive queues it is when one last began that was neither short and rare nor interrupted, or it was last empty.
  * @scan_after is when the starvation rescue next looks at its single tasks.
  * @pending counts its tasks; see nr_queued().
  * @stealable counts those of them that other CPUs may take.

@@ -220,6 +220,17 @@ static __always_inline bool may_interrupt(const struct task_struct *p, const str
 	       !is_crowded_out(p, t, node_queue(prev_cpu, QUEUE_INTERACTIVE), now);
 }
 
+/*
+ * Whether the task may stop interactive work. Tasks that go on waking each other would do so again and again, while others
+ * wait for long.
+ */
+static __always_inline bool may_go_first(const struct task_ctx *t, u32 brevity, s32 prev_cpu,
+					 u64 now)
+{
+	return t->is_external || brevity == BREVITY_SHORT_AND_RARE || is_boosted(t) ||
+	       !is_passed_over(node_queue(prev_cpu, QUEUE_INTERACTIVE), now);
+}
+
 /* Whom the task stops, if it may stop anybody; the CPU it is to wait on otherwise. */
 VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task_ctx *t,
 				s32 prev_cpu, u64 wake_flags, u64 now)
@@ -237,6 +248,10 @@ VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task
 		return prev_cpu;
 	rank = wake_rank(t);
 	brevity = brevity_of(p, t, rank);
+	if (rank > TIER_BATCH && !may_go_first(t, brevity, prev_cpu, now)) {
+		rank = TIER_INTERACTIVE;
+		brevity = BREVITY_NONE;
+	}
 	if (!t->is_external || !is_victim_here(cpu, rank, brevity, prev_cpu, now) ||
 	    !is_allowed(p, cpu))
 		cpu = victim_for_rank(p, rank, brevity, prev_cpu, now);

@@ -280,8 +280,8 @@ static __always_inline void join_queue(struct task_ctx *t, u32 queue, u64 now)
 	if (!__sync_fetch_and_add(&q->pending, 1)) {
 		q->served_ns = now;
 		q->filled_ns = now;
-		/* What comes back without a turn's run does not wait anew. */
-		if (!t->queued_ns)
+		/* Batch work that comes back without a turn's run does not wait anew. */
+		if (!(queue & QUEUE_BATCH) || !t->queued_ns)
 			q->turn_ns = now;
 	}
 	if (!(queue & QUEUE_BATCH) && is_short_and_rare(t)) {
@@ -456,11 +456,16 @@ VERIFIED_ONCE int place(struct task_struct *p __arg_trusted, struct task_ctx *t,
 	return insert(p, dsq, enq_flags);
 }
 
-/* A task rescued out of turn says nothing about how far the others are. */
-static __always_inline void advance_clock(struct task_ctx *t)
+/*
+ * A task rescued out of turn says nothing about how far the others are. What goes before others as it is short and rare or was
+ * interrupted does not begin in_turn().
+ */
+static __always_inline void advance_clock(struct task_ctx *t, bool in_turn, u64 now)
 {
 	struct queue_state *q = queue_state_of(t->queue);
 
+	if (in_turn & !(t->queue & QUEUE_BATCH))
+		q->turn_ns = now;
 	if (t->is_rescued) {
 		t->is_rescued = false;
 		return;

@@ -348,3 +348,42 @@ fn while_others_wait_for_long_whom_a_waker_wakes_that_is_nearly_done_queues_and_
         assert_eq!(m.running(0), Some(next), "{wait_ns}");
     }
 }
+
+/// Why a task goes before those that wait with it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum First {
+    ShortAndRare,
+    Interrupted,
+    HadLess,
+}
+
+#[test]
+fn others_wait_for_long_though_their_queue_is_served_by_what_goes_before_them() {
+    for first in [First::ShortAndRare, First::Interrupted, First::HadLess] {
+        let mut m = Machine::with_cpus(2);
+        let served = asleep(&mut m, INTERACTIVE, 1);
+        if first == First::ShortAndRare {
+            m.interrupt(served, 1);
+            m.sleep(1);
+            m.settle_as(served, INTERACTIVE);
+            m.advance(20 * MS);
+        }
+        waker_that_is_nearly_done(&mut m);
+        if first == First::Interrupted {
+            m.interrupt(served, 1);
+            m.hold(1);
+        } else {
+            m.hold(1);
+            m.interrupt(served, 0);
+        }
+        scenes::waiting(&mut m, INTERACTIVE);
+        m.advance(100 * US);
+        m.unhold(1);
+        assert_eq!(m.running(1), Some(served), "{first:?}");
+        m.advance(51 * US);
+        let task = asleep(&mut m, INTERACTIVE, 0);
+        m.wake_sync(task, 0);
+        let handed_over = m.waiting_for(0, Kind::Interactive);
+        assert_eq!(handed_over, u64::from(first == First::HadLess), "{first:?}");
+    }
+}

@@ -4,7 +4,7 @@
 use pandemonium_bpf_host::machine::{
     BATCH, Counter, INTERACTIVE, Kind, LAT_CRITICAL, Machine, Task,
 };
-use pandemonium_bpf_host::scenes::{asleep, busy, runner, two_nodes};
+use pandemonium_bpf_host::scenes::{self, asleep, busy, runner, two_nodes};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -73,6 +73,38 @@ fn a_cpu_is_taken_from_lower_tiers_only() {
         let task = asleep(&mut m, waking, 0);
         m.interrupt(task, 0);
         assert_eq!(m.running(0) == Some(task), takes, "{waking} over {running}");
+    }
+}
+
+#[test]
+fn while_others_wait_for_long_no_task_wakes_another_that_stops_interactive_work() {
+    for (running, by_interrupt, wait_ns, takes) in [
+        (INTERACTIVE, false, 150 * US, true),
+        (INTERACTIVE, false, 150 * US + 1, false),
+        (INTERACTIVE, true, 150 * US + 1, true),
+        (BATCH, false, 150 * US + 1, true),
+    ] {
+        let mut m = Machine::with_cpus(3);
+        m.hold(1);
+        m.hold(2);
+        let runs = runner(&mut m, INTERACTIVE, 0);
+        scenes::waiting(&mut m, INTERACTIVE);
+        if running == BATCH {
+            m.settle_as(runs, BATCH);
+            m.tick(0);
+        }
+        m.advance(wait_ns);
+        let task = asleep(&mut m, LAT_CRITICAL, 0);
+        if by_interrupt {
+            m.interrupt(task, 0);
+        } else {
+            m.wake(task, 0);
+        }
+        assert_eq!(
+            m.running(0) == Some(task),
+            takes,
+            "{running} {by_interrupt} {wait_ns}"
+        );
     }
 }
 
