@@ -457,8 +457,8 @@ VERIFIED_ONCE int place(struct task_struct *p __arg_trusted, struct task_ctx *t,
 }
 
 /*
- * A task rescued out of turn says nothing about how far the others are. What goes before others as it is short and rare or was
- * interrupted does not begin in_turn().
+ * A task rescued out of turn says nothing about how far the others are. What came from its queue begins @in_turn, unless it
+ * was short and rare or interrupted, and so went before others.
  */
 static __always_inline void advance_clock(struct task_ctx *t, bool in_turn, u64 now)
 {
