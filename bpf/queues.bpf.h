@@ -22,11 +22,6 @@ enum queue_kind {
 #define NODE_QUEUES (2 * MAX_CPUS)
 /* For work whose slice running() decides: anything that gets it onto a CPU. */
 #define SLICE_UNDECIDED_NS NSEC_PER_MSEC_
-/* Interactive tasks tied to one CPU, and a quarter more; the node's queue has a limit by the number of CPUs. */
-#define QUEUED_PER_CPU_MAX 4
-/* So long after somebody came into an empty queue, what seldom runs, and for no longer, finds so many times the room. */
-#define CROWD_COMES_NS	 (1 * NSEC_PER_MSEC_)
-#define CROWD_COMES_ROOM 4
 /* How much sooner interactive work queues that is short and rare. */
 #define RARE_LEAD_NS (1 * NSEC_PER_MSEC_)
 /* How far behind its queue's front interactive work comes back when it has used up its slice: so much of its runtime. */
@@ -325,51 +320,6 @@ static __always_inline enum queue_kind queue_kind_of(const struct task_ctx *t)
 static __always_inline u32 tier_on_cpu(const struct task_ctx *t)
 {
 	return t->queue & QUEUE_BATCH ? TIER_BATCH : t->tier;
-}
-
-/*
- * One of a crowd that wakes at once, now and then, and not one that is always there: the queue was empty a moment ago.
- * All of them are soon gone.
- */
-VERIFIED_ONCE bool comes_in_crowd(const struct task_ctx *t, u32 queue, u64 now)
-{
-	if (!t)
-		return false;
-	return t->avg_runtime_ns <= CROWD_COMES_NS && is_classified(t) && is_rare(t) &&
-	       time_delta(now, queue_state_of(queue)->filled_ns) < CROWD_COMES_NS;
-}
-
-/*
- * A crowd of tasks that do nothing but wake each other would make everything interactive, and nothing
- * sooner. Only so many may queue as interactive, and half of that room is for those that something
- * outside woke: a device or a timer. What is short and rare has a quarter more, which others fill up no less.
- */
-static __always_inline bool is_crowded_out(const struct task_struct *p, const struct task_ctx *t,
-					   u32 queue, u64 now)
-{
-	u64 most = QUEUED_PER_CPU_MAX;
-
-	/* Of tasks that can only run here, nobody knows who woke them. */
-	if (queue >= NODE_QUEUES)
-		most = t->is_external ? limits.interactive_max : limits.interactive_max / 2;
-	if (is_short_and_rare(t))
-		most += most / 4;
-	if (nr_queued(queue) < most || is_boosted(t) || p->flags & PF_WQ_WORKER)
-		return false;
-	return nr_queued(queue) >= CROWD_COMES_ROOM * most || !comes_in_crowd(t, queue, now);
-}
-
-/*
- * What has begun keeps its place among interactive work: there are no more of these than CPUs. But where others wait for
- * every CPU, what goes on for longer than it usually does would wait until all of their credit is used up.
- */
-VERIFIED_ONCE bool outstays(const struct task_struct *p __arg_trusted, const struct task_ctx *t,
-			    u32 queue)
-{
-	if (!t)
-		return false;
-	return t->awake_run_ns > cpu_bound_after_ns(t->avg_runtime_ns, BATCH_TURN_NS) &&
-	       queued_per_cpu(queue) && !is_boosted(t) && !(p->flags & PF_WQ_WORKER);
 }
 
 /* From now on the task counts as queued; queue_insert_entered() has to follow, or leave_queue(). */
