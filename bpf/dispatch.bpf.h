@@ -117,11 +117,13 @@ VERIFIED_ONCE int idle_on(s32 cpu)
  */
 static __always_inline bool is_due(s32 cpu, const struct task_ctx *t)
 {
-	u32 other =
-		t->queue < NODE_QUEUES ? node_queue(cpu, QUEUE_BATCH) : cpu_queue(cpu, QUEUE_BATCH);
+	bool is_own = t->queue < NODE_QUEUES;
+	u32 other = is_own ? node_queue(cpu, QUEUE_BATCH) : cpu_queue(cpu, QUEUE_BATCH);
 
-	return queue_kind_of(t) == QUEUE_BATCH && nr_queued(t->queue) && !nr_queued(other) &&
-	       vtime_diff(t->vtime, head_vtime(t->queue, t->vtime)) < 0;
+	if (queue_kind_of(t) != QUEUE_BATCH || comes_after_other_batch(cpu, is_own))
+		return false;
+	return nr_queued(t->queue) ? vtime_diff(t->vtime, head_vtime(t->queue, t->vtime)) < 0 :
+				     nr_queued(other);
 }
 
 /*

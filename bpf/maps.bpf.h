@@ -59,7 +59,8 @@ s32 nr_stealable SEC(".data.stealable") __attribute__((aligned(CACHE_LINE)));
 /*
  * One per dispatch queue, indexed by its id. Whoever inserts or takes a task updates it.
  * @clock is the latest virtual time that started running from this queue.
- * @front is that of the last task that started after it woke.
+ * @front is that of the last task that started after it woke; of interactive queues only.
+ * @had is what each of its tasks has had, on average, in virtual time; of batch queues only.
  * @served_ns is when a task was last taken from it, or came into it while it was empty.
  * @filled_ns is when it was last empty.
  * @turn_ns is when the last run of a turn's length from it began, or new work came into it while it was empty. Of
@@ -73,7 +74,10 @@ s32 nr_stealable SEC(".data.stealable") __attribute__((aligned(CACHE_LINE)));
  */
 struct queue_state {
 	u64 clock;
-	u64 front;
+	union {
+		u64 front;
+		u64 had;
+	};
 	u64 served_ns;
 	u64 filled_ns;
 	u64 turn_ns;
@@ -134,11 +138,12 @@ struct cpu_ctx {
 	u64 other_ran_ns;
 	u32 since_batch;
 	u32 batch_ran_ns;
-	bool own_batch_last;
 	/* What runs here came from this batch queue, and where its turn stands there; 0 if from none. */
 	u32 batch_queue;
 	bool runs_grown;
 	u64 turn_vtime;
+	/* How far what its own batch queue had is above what the node's had where both are even. */
+	u64 own_offset;
 	/* In cpu_release(), whose nested enqueue() adds a second prologue. */
 	bool releasing;
 	bool online;

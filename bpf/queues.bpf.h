@@ -421,7 +421,7 @@ static __always_inline void advance_clock(struct task_ctx *t, bool in_turn, u64 
 		return;
 	}
 	q->clock = vtime_later(turn_vtime(t), q->clock);
-	if (!t->awake_run_ns)
+	if (!t->awake_run_ns && !(t->queue & QUEUE_BATCH))
 		q->front = t->vtime;
 }
 
@@ -443,7 +443,7 @@ static __always_inline void use_up_lead(struct task_ctx *t, u64 delta)
  * wait and may be gone before one of them starts and moves the clock, so a stream of them would hold up the rest;
  * counted twice they get about their share. What others get moves it only while nobody waits. It would
  * run away from those that wait, and whoever comes later begin among them instead of ahead. What little weight
- * some task has must not hurry it: the others would lose the lead they are owed.
+ * some task has must not hurry it: the others would lose the lead they are owed. Nor is it what each has had, then.
  */
 static __always_inline void advance_clock_by_service(const struct task_ctx *t, u64 delta,
 						     u64 ran_ns)
@@ -454,6 +454,7 @@ static __always_inline void advance_clock_by_service(const struct task_ctx *t, u
 	u32 sharers = queued + (running > 0 ? running : 1);
 	u64 step = (delta < ran_ns ? delta : ran_ns) / sharers;
 
+	q->had += delta / sharers;
 	if (!queued)
 		q->clock += step;
 	else if (is_young(t))

@@ -25,9 +25,11 @@
 #define POSTPONED_MAX_NS  (1 * NSEC_PER_MSEC_)
 #define POSTPONE_AGAIN_NS (4 * NSEC_PER_MSEC_)
 /* From when a CPU takes a task to when it is seen to run. */
-#define TO_BEGIN_NS    (50 * NSEC_PER_USEC_)
-#define SCAN_DEPTH     64
-#define SCAN_PERIOD_NS (20 * NSEC_PER_MSEC_)
+#define TO_BEGIN_NS (50 * NSEC_PER_USEC_)
+/* Batch work of one CPU alone and that of its node owe each other no more than this. */
+#define OWN_LEAD_MAX_NS (8 * NSEC_PER_MSEC_)
+#define SCAN_DEPTH	64
+#define SCAN_PERIOD_NS	(20 * NSEC_PER_MSEC_)
 /* While a scan finds starved tasks, the next one comes sooner. */
 #define SCAN_AGAIN_NS (4 * NSEC_PER_MSEC_)
 
@@ -129,23 +131,34 @@ static __always_inline void run_as_batch(struct task_struct *p, struct task_ctx 
 	begin_batch_run(c, t);
 }
 
-/* Step 6. Batch work of the node and of this CPU alone take turns, so neither starves the other. */
-VERIFIED_ONCE bool take_batch(s32 cpu, u64 now)
+/*
+ * Whether batch work of this CPU alone, or of its node, comes after that of the other, which waits, since each of its tasks
+ * has had more. What they had while nobody waited in the other is soon forgotten.
+ */
+static __always_inline bool comes_after_other_batch(s32 cpu, bool is_own)
 {
 	struct cpu_ctx *c = cpu_ctx_of(cpu);
-	u32 own = cpu_queue(cpu, QUEUE_BATCH);
-	u32 node = node_queue(cpu, QUEUE_BATCH);
-	bool own_first = !c->own_batch_last;
+	const struct queue_state *own = queue_state_of(cpu_queue(cpu, QUEUE_BATCH));
+	const struct queue_state *node = queue_state_of(node_queue(cpu, QUEUE_BATCH));
+	u64 apart = own->had - node->had;
+	s64 lead = vtime_diff(apart, c->own_offset);
 
-	if (queue_take(own_first ? own : node, now)) {
-		c->own_batch_last = own_first;
-		return true;
-	}
-	if (queue_take(own_first ? node : own, now)) {
-		c->own_batch_last = !own_first;
-		return true;
-	}
-	return false;
+	if (lead > (s64)OWN_LEAD_MAX_NS)
+		c->own_offset = apart - OWN_LEAD_MAX_NS;
+	if (lead < -(s64)OWN_LEAD_MAX_NS)
+		c->own_offset = apart + OWN_LEAD_MAX_NS;
+	return is_own ? lead > 0 && node->pending : lead < 0 && own->pending;
+}
+
+/* Step 6. Batch work of this CPU alone or of its node, whichever has had less. */
+VERIFIED_ONCE bool take_batch(s32 cpu, u64 now)
+{
+	bool node_first = comes_after_other_batch(cpu, true);
+
+	return queue_take(node_first ? node_queue(cpu, QUEUE_BATCH) : cpu_queue(cpu, QUEUE_BATCH),
+			  now) ||
+	       queue_take(node_first ? cpu_queue(cpu, QUEUE_BATCH) : node_queue(cpu, QUEUE_BATCH),
+			  now);
 }
 
 /* The batch queue of the CPU or of its node, whichever has waited longer. */
@@ -451,10 +464,13 @@ static __always_inline bool rescue_starved(s32 cpu, u64 now)
 	return true;
 }
 
-/* Step 5. Beyond the sojourn threshold the queue that waited longest goes, not the one in turn. */
+/* Step 5. Beyond the sojourn threshold the queue that waited longest goes, unless it has had more than the other. */
 static __always_inline bool rescue_sojourn(s32 cpu, u64 now)
 {
-	if (!queue_take_late(longest_batch(cpu, now), now, knobs.sojourn_thresh_ns))
+	u32 queue = longest_batch(cpu, now);
+
+	if (comes_after_other_batch(cpu, queue < NODE_QUEUES) ||
+	    !queue_take_late(queue, now, knobs.sojourn_thresh_ns))
 		return false;
 	count(CNT_SOJOURN_RESCUES);
 	return true;

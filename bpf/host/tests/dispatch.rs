@@ -337,11 +337,15 @@ fn beyond_the_sojourn_threshold_the_batch_queue_that_waited_longest_goes() {
 }
 
 #[test]
-fn batch_of_the_node_and_of_the_cpu_take_turns() {
+fn batch_of_the_cpu_and_of_the_node_goes_first_by_which_had_less() {
     let mut m = held(2);
     let node = [(); 2].map(|()| waiting_node(&mut m, BATCH));
     let own = [(); 2].map(|()| waiting_own(&mut m, BATCH));
-    assert_eq!(order(&mut m), [own[0], node[0], own[1], node[1]]);
+    m.unhold(0);
+    assert_eq!(m.running(0), Some(own[0]));
+    m.advance(3 * MS);
+    m.exit(0);
+    assert_eq!(rest_of_runs(&mut m, MS), [node[0], node[1], own[1]]);
 }
 
 /// Two nodes whose CPUs a higher class holds.

@@ -1,0 +1,138 @@
+//! Batch work that is bound to a CPU beside batch work that may run anywhere: who has how much, and waits for how long.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use pandemonium_bpf_host::machine::{Machine, Task};
+use pandemonium_bpf_host::scenes::spawn;
+
+const MS: u64 = 1_000_000;
+const SEC: u64 = 1_000 * MS;
+
+/// A task that computes from here on, on this CPU alone.
+fn bound_hog(m: &mut Machine, cpu: u32) -> Task {
+    let hog = m.task("bound");
+    m.bind(hog, &[cpu]);
+    m.fork(hog, cpu);
+    m.set_habit(hog, 100 * SEC, 0);
+    m.run_for(MS);
+    hog
+}
+
+/// So many bound to each CPU, and so many that are free.
+fn with_hogs(bound: &[usize], free: u32) -> (Machine, Vec<Task>) {
+    let nr_cpus = bound.len() as u32;
+    let mut m = Machine::with_cpus(nr_cpus);
+    let mut hogs = Vec::new();
+    for (cpu, &nr) in bound.iter().enumerate() {
+        for _ in 0..nr {
+            hogs.push(bound_hog(&mut m, cpu as u32));
+        }
+    }
+    for i in 0..free {
+        hogs.push(spawn(&mut m, i % nr_cpus, 100 * SEC, 0));
+        m.run_for(MS);
+    }
+    m.run_for(SEC / 2);
+    (m, hogs)
+}
+
+/// What each has of a CPU in 4 s.
+fn shares(m: &mut Machine, hogs: &[Task]) -> Vec<f64> {
+    let before: Vec<u64> = hogs.iter().map(|&hog| m.view(hog).ran_ns).collect();
+    m.run_for(4 * SEC);
+    let ran = |(&hog, before)| m.view(hog).ran_ns - before;
+    hogs.iter()
+        .zip(before)
+        .map(ran)
+        .map(|ran_ns| ran_ns as f64 / (4 * SEC) as f64)
+        .collect()
+}
+
+/// What each would have if nobody's part could grow without that of one who has no more: of those bound to each CPU, and
+/// of those that are free.
+fn fair(bound: &[usize], free: u32) -> (Vec<f64>, f64) {
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..50 {
+        let share: f64 = (low + high) / 2.0;
+        let left: f64 = bound
+            .iter()
+            .map(|&nr| (1.0 - share * nr as f64).max(0.0))
+            .sum();
+        if left > share * f64::from(free) {
+            low = share;
+        } else {
+            high = share;
+        }
+    }
+    let bound = bound.iter().map(|&nr| low.min(1.0 / nr.max(1) as f64));
+    (bound.collect(), low)
+}
+
+#[test]
+fn hogs_that_are_bound_to_a_cpu_and_hogs_that_are_not_have_equal_parts_where_that_can_be() {
+    let scenes: [(&[usize], u32); 13] = [
+        (&[2, 0], 2),
+        (&[1, 0], 2),
+        (&[1, 0], 3),
+        (&[2, 0], 4),
+        (&[4, 0], 2),
+        (&[1, 1], 2),
+        (&[2, 2], 2),
+        (&[2, 0, 0, 0], 4),
+        (&[2, 0, 0, 0], 8),
+        (&[1, 0, 0, 0], 8),
+        (&[4, 0, 0, 0], 4),
+        (&[1, 1, 1, 1], 4),
+        (&[2, 2, 2, 2], 8),
+    ];
+    for (bound, free) in scenes {
+        let (mut m, hogs) = with_hogs(bound, free);
+        let (of_bound, of_free) = fair(bound, free);
+        let mut expected = Vec::new();
+        for (&nr, share) in bound.iter().zip(of_bound) {
+            expected.extend(vec![share; nr]);
+        }
+        expected.extend(vec![of_free; free as usize]);
+        let shares = shares(&mut m, &hogs);
+        for (share, expected) in shares.iter().zip(&expected) {
+            assert!(
+                (share / expected - 1.0).abs() < 0.03,
+                "{bound:?} and {free}: {shares:.3?} of {expected:.3}"
+            );
+        }
+        println!("\n{bound:?} {free}: ");
+        for &hog in &hogs {
+            let waited_ns = m.view(hog).longest_wait_ns;
+            assert!(waited_ns <= 24 * MS, "{bound:?} and {free}: {waited_ns}");
+        }
+    }
+}
+
+#[test]
+fn what_one_had_while_the_other_was_not_there_is_soon_forgotten() {
+    for bound_first in [true, false] {
+        let mut m = Machine::with_cpus(1);
+        // Bound to the only CPU it would be free.
+        let begin = |m: &mut Machine, bound: bool| {
+            let hog = spawn(m, 0, 100 * SEC, 0);
+            m.set_migration_disabled(hog, bound);
+            m.run_for(MS);
+            hog
+        };
+        let first = begin(&mut m, bound_first);
+        m.run_for(2 * SEC);
+        let second = begin(&mut m, !bound_first);
+        m.run_for(100 * MS);
+        for hog in [first, second] {
+            m.forget_wait(hog);
+        }
+        let shares = shares(&mut m, &[first, second]);
+        for hog in [first, second] {
+            let waited_ns = m.view(hog).longest_wait_ns;
+            assert!(waited_ns <= 16 * MS, "{bound_first}: {waited_ns}");
+        }
+        assert!(
+            shares.iter().all(|share| (share - 0.5).abs() < 0.02),
+            "{bound_first}: {shares:?}"
+        );
+    }
+}
