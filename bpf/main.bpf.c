@@ -126,7 +126,11 @@ void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
 			return;
 	}
 	kind = queue_kind_of(t);
-	queue = restricted ? cpu_queue(cpu, kind) : node_queue(cpu, kind);
+	if (!restricted)
+		queue = node_queue(cpu, kind);
+	else
+		queue = cpu_queue(wakeup || kind == QUEUE_INTERACTIVE ? cpu : lighter_cpu(p, cpu),
+				  kind);
 	if (kind == QUEUE_INTERACTIVE &&
 	    (t->awake_run_ns ? outstays(p, t, queue) : is_crowded_out(p, t, queue, now))) {
 		queue += QUEUE_BATCH;

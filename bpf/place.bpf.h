@@ -390,6 +390,25 @@ VERIFIED_ONCE bool place_on_idle(struct task_struct *p __arg_trusted, struct tas
 	return true;
 }
 
+/*
+ * The CPU whose own queue a task goes to that has used up its slice: its own, or another one that it may run on, is busy and
+ * has less of such work. Which one is looked at changes from time to time, so what is tied to the same CPUs spreads over them.
+ */
+VERIFIED_ONCE s32 lighter_cpu(struct task_struct *p __arg_trusted, s32 cpu)
+{
+	const struct queue_state *there;
+	u32 other;
+
+	if (p->nr_cpus_allowed == 1 || cannot_migrate(p))
+		return cpu;
+	other = bpf_cpumask_any_distribute(p->cpus_ptr);
+	if (other >= topology.nr_cpu_ids || cpu_ctx_of(other)->tier >= NR_TIERS)
+		return cpu;
+	there = queue_state_of(cpu_queue(other, QUEUE_BATCH));
+	return there->pending + there->running < nr_queued(cpu_queue(cpu, QUEUE_BATCH)) ? other :
+											  cpu;
+}
+
 /* A compositor whose slice is over need not wait for a CPU that does less important work. */
 static __always_inline bool place_on_victim(struct task_struct *p, struct task_ctx *t, s32 cpu,
 					    bool restricted, u64 now)

@@ -30,6 +30,8 @@ struct host {
 	u32 nr_cpus;
 	u32 nr_tasks;
 	s32 this_cpu;
+	/* What bpf_cpumask_any_distribute() chose last. */
+	u32 distributed;
 	u64 now_ns;
 	char error[200];
 };

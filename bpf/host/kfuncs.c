@@ -60,6 +60,20 @@ u32 bpf_cpumask_weight(const struct cpumask *mask)
 	return weight;
 }
 
+/* Each of them in turn, as the kernel does for each CPU that asks. */
+u32 bpf_cpumask_any_distribute(const struct cpumask *mask)
+{
+	u32 i;
+
+	for (i = 1; i <= HOST_CPUS; i++) {
+		u32 cpu = (host.distributed + i) % HOST_CPUS;
+
+		if (test_bit(mask, cpu))
+			return host.distributed = cpu;
+	}
+	return HOST_CPUS;
+}
+
 u64 scx_bpf_now(void)
 {
 	return host.now_ns;

@@ -7,11 +7,11 @@ use pandemonium_bpf_host::scenes::spawn;
 const MS: u64 = 1_000_000;
 const SEC: u64 = 1_000 * MS;
 
-/// A task that computes from here on, on this CPU alone.
-fn bound_hog(m: &mut Machine, cpu: u32) -> Task {
+/// A task that computes from here on, on these CPUs alone.
+fn bound_hog(m: &mut Machine, cpus: &[u32]) -> Task {
     let hog = m.task("bound");
-    m.bind(hog, &[cpu]);
-    m.fork(hog, cpu);
+    m.bind(hog, cpus);
+    m.fork(hog, cpus[0]);
     m.set_habit(hog, 100 * SEC, 0);
     m.run_for(MS);
     hog
@@ -24,7 +24,7 @@ fn with_hogs(bound: &[usize], free: u32) -> (Machine, Vec<Task>) {
     let mut hogs = Vec::new();
     for (cpu, &nr) in bound.iter().enumerate() {
         for _ in 0..nr {
-            hogs.push(bound_hog(&mut m, cpu as u32));
+            hogs.push(bound_hog(&mut m, &[cpu as u32]));
         }
     }
     for i in 0..free {
@@ -133,6 +133,30 @@ fn what_one_had_while_the_other_was_not_there_is_soon_forgotten() {
         assert!(
             shares.iter().all(|share| (share - 0.5).abs() < 0.02),
             "{bound_first}: {shares:?}"
+        );
+    }
+}
+
+#[test]
+fn hogs_that_are_bound_to_the_same_cpus_spread_over_them_and_have_equal_parts() {
+    for (nr_cpus, cpus, bound, free, expected) in [
+        (4, 0..2, 8, 0, 0.25),
+        (4, 0..2, 4, 4, 0.5),
+        (4, 2..4, 4, 8, 1.0 / 3.0),
+        (4, 0..3, 6, 4, 0.4),
+        (8, 4..8, 8, 8, 0.5),
+    ] {
+        let scene = format!("{bound} on {cpus:?} of {nr_cpus} and {free}");
+        let cpus: Vec<u32> = cpus.collect();
+        let (mut m, mut hogs) = with_hogs(&vec![0; nr_cpus], free);
+        hogs.extend((0..bound).map(|_| bound_hog(&mut m, &cpus)));
+        m.run_for(SEC / 2);
+        let shares = shares(&mut m, &hogs);
+        assert!(
+            shares
+                .iter()
+                .all(|share| (share / expected - 1.0).abs() < 0.03),
+            "{scene}: {shares:.3?} of {expected:.3}"
         );
     }
 }

@@ -85,6 +85,7 @@ void *bpf_map_lookup_elem(void *map, const void *key);
 void *bpf_ringbuf_reserve(void *map, u64 size, u64 flags);
 void bpf_ringbuf_submit(void *record, u64 flags);
 s64 bpf_probe_read_kernel_str(void *to, u32 size, const void *from);
+u32 bpf_cpumask_any_distribute(const struct cpumask *mask);
 bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask);
 bool bpf_cpumask_subset(const struct cpumask *a, const struct cpumask *b);
 u32 bpf_cpumask_weight(const struct cpumask *mask);
