@@ -178,7 +178,7 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	if (!(t->queue & QUEUE_BATCH)) {
 		c->since_batch++;
 	} else {
-		if (is_batch_due(cpu, now))
+		if (begins_due_turn(t, cpu, now))
 			c->protected_until = now + knobs.preempt_thresh_ns;
 		begin_batch_run(c, t);
 		c->launch_until = 0;

@@ -443,6 +443,19 @@ static __always_inline bool is_batch_due(s32 cpu, u64 now)
 	       is_batch_squeezed(cpu, running);
 }
 
+/*
+ * Whether the turn that the task begins here is due, so that no wake-up interrupts it until it had some of it. Work that
+ * only this CPU can run, and that goes first since it had no turn, would have nothing but moments.
+ */
+static __always_inline bool begins_due_turn(const struct task_ctx *t, s32 cpu, u64 now)
+{
+	const struct queue_state *q = queue_state_of(t->queue);
+
+	return is_batch_due(cpu, now) ||
+	       (t->queue < NODE_QUEUES && cpu_ctx_of(cpu)->since_batch &&
+		time_delta(now, wait_start(q->turn_ns)) > batch_stall_max_ns());
+}
+
 /* Step 2. Deficit round robin: after so many runs of other tiers, one of batch before those that wait. */
 VERIFIED_ONCE bool force_batch(s32 cpu, u64 now)
 {

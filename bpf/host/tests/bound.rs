@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use pandemonium_bpf_host::machine::{Machine, Task};
-use pandemonium_bpf_host::scenes::spawn;
+use pandemonium_bpf_host::scenes::{irregular, spawn};
 
 const MS: u64 = 1_000_000;
 const SEC: u64 = 1_000 * MS;
@@ -158,5 +158,23 @@ fn hogs_that_are_bound_to_the_same_cpus_spread_over_them_and_have_equal_parts() 
                 .all(|share| (share / expected - 1.0).abs() < 0.03),
             "{scene}: {shares:.3?} of {expected:.3}"
         );
+    }
+}
+
+#[test]
+fn a_hog_that_is_bound_has_its_part_among_sleepers_that_want_more_than_there_is() {
+    for nr_cpus in [2, 4, 8, 12] {
+        for seed in 0..5 {
+            let mut m = Machine::with_cpus(nr_cpus);
+            irregular(&mut m, 4, 1000..=1000, 500..=1500, seed);
+            let hog = bound_hog(&mut m, &[seed as u32 % nr_cpus]);
+            m.run_for(SEC / 4);
+            m.forget_wait(hog);
+            let share = shares(&mut m, &[hog])[0];
+            let fair = f64::from(nr_cpus) / f64::from(4 * nr_cpus + 1);
+            let view = m.view(hog);
+            assert!(share > 0.9 * fair, "{nr_cpus} CPUs: {share:.3}, {view:?}");
+            assert!(view.longest_wait_ns <= 8 * MS, "{nr_cpus} CPUs: {view:?}");
+        }
     }
 }
