@@ -114,16 +114,19 @@ VERIFIED_ONCE int idle_on(s32 cpu)
 /*
  * Whether what ran until now as batch work has still had less than those behind it. Then batch work
  * is being served and the task goes on; what interrupted it was the tick, which knows no weights.
+ * What came from elsewhere has no claim here.
  */
 static __always_inline bool is_due(s32 cpu, const struct task_ctx *t)
 {
-	bool is_own = t->queue < NODE_QUEUES;
-	u32 other = is_own ? node_queue(cpu, QUEUE_BATCH) : cpu_queue(cpu, QUEUE_BATCH);
+	u32 own = cpu_queue(cpu, QUEUE_BATCH);
+	u32 node = node_queue(cpu, QUEUE_BATCH);
+	bool is_own = t->queue == own;
 
-	if (queue_kind_of(t) != QUEUE_BATCH || comes_after_other_batch(cpu, is_own))
+	if (queue_kind_of(t) != QUEUE_BATCH || (!is_own && t->queue != node) ||
+	    comes_after_other_batch(cpu, is_own))
 		return false;
 	return nr_queued(t->queue) ? vtime_diff(t->vtime, head_vtime(t->queue, t->vtime)) < 0 :
-				     nr_queued(other);
+				     nr_queued(is_own ? node : own);
 }
 
 /*

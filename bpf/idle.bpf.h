@@ -86,7 +86,7 @@ static __always_inline bool is_selector_on(void)
 static __always_inline bool has_waiters(s32 cpu)
 {
 	return nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)) ||
-	       nr_queued(node_queue(cpu, QUEUE_BATCH));
+	       nr_queued(node_queue(cpu, QUEUE_BATCH)) || nr_queued(cpu_queue(cpu, QUEUE_BATCH));
 }
 
 /*

@@ -180,7 +180,7 @@ struct task_ctx {
 	/* The same among batch work while @queue is not: relative to the clock of @batch_queue, its last one. */
 	u64 batch_vtime;
 	u64 woken_ns;
-	/* When it last came into a queue; 0 if it has not since it slept, or since it became batch work. */
+	/* When it last came into a queue; 0 if it has not since it slept, or since this is its batch queue. */
 	u64 queued_ns;
 	u64 started_ns;
 	u64 slept_ns;

@@ -391,8 +391,9 @@ VERIFIED_ONCE bool place_on_idle(struct task_struct *p __arg_trusted, struct tas
 }
 
 /*
- * The CPU whose own queue a task goes to that has used up its slice: its own, or another one that it may run on, is busy and
- * has less of such work. Which one is looked at changes from time to time, so what is tied to the same CPUs spreads over them.
+ * The CPU whose own queue batch work goes to that did not just wake: the one it ran on, or another one that it may run on,
+ * is busy and has less of such work. Which one is looked at changes from time to time, so what is tied to the same CPUs
+ * spreads over them.
  */
 VERIFIED_ONCE s32 lighter_cpu(struct task_struct *p __arg_trusted, s32 cpu)
 {
@@ -402,7 +403,8 @@ VERIFIED_ONCE s32 lighter_cpu(struct task_struct *p __arg_trusted, s32 cpu)
 	if (p->nr_cpus_allowed == 1 || cannot_migrate(p))
 		return cpu;
 	other = bpf_cpumask_any_distribute(p->cpus_ptr);
-	if (other >= topology.nr_cpu_ids || cpu_ctx_of(other)->tier >= NR_TIERS)
+	if (other >= topology.nr_cpu_ids || !cpu_ctx_of(other)->online ||
+	    cpu_ctx_of(other)->tier >= NR_TIERS)
 		return cpu;
 	there = queue_state_of(cpu_queue(other, QUEUE_BATCH));
 	return there->pending + there->running < nr_queued(cpu_queue(cpu, QUEUE_BATCH)) ? other :

@@ -232,9 +232,10 @@ static __always_inline void change_queue(struct task_ctx *t, u32 queue)
 {
 	u32 old = t->queue;
 
+	if (queue & QUEUE_BATCH)
+		t->queued_ns = 0;
 	if (queue & ~old & QUEUE_BATCH) {
 		t->vtime = vtime_as_batch(t, queue);
-		t->queued_ns = 0;
 	} else {
 		if (old & ~queue & QUEUE_BATCH) {
 			t->batch_vtime =

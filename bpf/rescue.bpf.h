@@ -26,7 +26,7 @@
 #define POSTPONE_AGAIN_NS (4 * NSEC_PER_MSEC_)
 /* From when a CPU takes a task to when it is seen to run. */
 #define TO_BEGIN_NS (50 * NSEC_PER_USEC_)
-/* Batch work of one CPU alone and that of its node owe each other no more than this. */
+/* Batch work of a CPU's own queue and of its node's owe each other no more than this for each task, in virtual time. */
 #define OWN_LEAD_MAX_NS (8 * NSEC_PER_MSEC_)
 #define SCAN_DEPTH	64
 #define SCAN_PERIOD_NS	(20 * NSEC_PER_MSEC_)
@@ -132,8 +132,8 @@ static __always_inline void run_as_batch(struct task_struct *p, struct task_ctx 
 }
 
 /*
- * Whether batch work of this CPU alone, or of its node, comes after that of the other, which waits, since each of its tasks
- * has had more. What they had while nobody waited in the other is soon forgotten.
+ * Whether batch work of this CPU's own queue, or of its node's, comes after that of the other, which waits, since each of
+ * its tasks has had more. What is much more is forgotten, most of all what one had while nobody waited in the other.
  */
 static __always_inline bool comes_after_other_batch(s32 cpu, bool is_own)
 {
@@ -150,7 +150,7 @@ static __always_inline bool comes_after_other_batch(s32 cpu, bool is_own)
 	return is_own ? lead > 0 && node->pending : lead < 0 && own->pending;
 }
 
-/* Step 6. Batch work of this CPU alone or of its node, whichever has had less. */
+/* Step 6. Batch work of this CPU's own queue or of its node's, whichever has had less. */
 VERIFIED_ONCE bool take_batch(s32 cpu, u64 now)
 {
 	bool node_first = comes_after_other_batch(cpu, true);
@@ -444,16 +444,16 @@ static __always_inline bool is_batch_due(s32 cpu, u64 now)
 }
 
 /*
- * Whether the turn that the task begins here is due, so that no wake-up interrupts it until it had some of it. Work that
- * only this CPU can run, and that goes first since it had no turn, would have nothing but moments.
+ * Whether the turn that the task begins here is due, so that no wake-up interrupts it until it had some of it. Work of the
+ * CPU's own queue that goes first since it had no turn would have nothing but moments.
  */
 static __always_inline bool begins_due_turn(const struct task_ctx *t, s32 cpu, u64 now)
 {
-	const struct queue_state *q = queue_state_of(t->queue);
-
 	return is_batch_due(cpu, now) ||
-	       (t->queue < NODE_QUEUES && cpu_ctx_of(cpu)->since_batch &&
-		time_delta(now, wait_start(q->turn_ns)) > batch_stall_max_ns());
+	       (t->queue == cpu_queue(cpu, QUEUE_BATCH) &&
+		cpu_ctx_of(cpu)->other_ran_ns >= BATCH_DUE_AFTER_NS &&
+		time_delta(now, wait_start(queue_state_of(t->queue)->turn_ns)) >
+			batch_stall_max_ns());
 }
 
 /* Step 2. Deficit round robin: after so many runs of other tiers, one of batch before those that wait. */
