@@ -402,6 +402,18 @@ fn work_bound_to_a_busy_cpu_is_taken_by_one_that_may_run_it() {
 }
 
 #[test]
+fn what_was_taken_from_another_cpus_queue_yields_to_what_waits_here() {
+    let mut m = held(3);
+    let taken = waiting(&mut m, "taken", BATCH, &[1, 0]);
+    m.unhold(0);
+    assert_eq!(m.running(0), Some(taken));
+    let node = scenes::waiting(&mut m, BATCH);
+    m.advance(20 * MS);
+    m.tick(0);
+    assert_eq!(m.running(0), Some(node));
+}
+
+#[test]
 fn without_other_work_what_ran_goes_on_with_a_new_slice() {
     let mut m = Machine::with_cpus(1);
     let hog = m.task("hog");
