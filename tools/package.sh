@@ -7,10 +7,10 @@ static_target=x86_64-unknown-linux-gnu
 # build_programs [applet]: what runs in virtual machines; they have no desktop. With the window what both depend on
 # has other features, so whoever builds its package as well builds everything in one way.
 build_programs() {
-  local besides=(--exclude pandemonium-applet)
-  [[ ${1-} != applet ]] || besides=()
+  local packages=(--package pandemonium-cli --package pandemonium-daemon)
+  [[ ${1-} != applet ]] || packages+=(--package pandemonium-applet)
   cd "$top"
-  cargo build --release --workspace "${besides[@]}" --bins
+  cargo build --release "${packages[@]}"
   RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --target "$static_target" --bin pandemonium-workload
 }
 

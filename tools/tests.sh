@@ -13,6 +13,7 @@ test_settings() {
   vm_append=$(setting "$1" append '')
   vm_acpi=$(setting "$1" acpi '')
   read -ra vm_qemu <<<"$(setting "$1" qemu '')"
+  read -ra vm_tools <<<"$(setting "$1" programs '')"
 }
 
 # chosen FILE NAME...: whether the person asked for this test.

@@ -5,8 +5,10 @@
 # Either runs one guest script and ends; its serial output carries the line "::exit:N::". A system VM says
 # "::begin::" when the script begins.
 
-# Programs of the image that bare VMs have besides busybox, when the image has them.
-bare_programs=(bpftool busctl chrt cyclictest dbus-daemon hackbench nice setpriv strace stress-ng taskset veristat)
+# Programs of the image that every bare VM has besides busybox, and those of one to type in. Each machine unpacks them
+# anew, in exact virtual time 100 ms of wall time for a megabyte.
+bare_programs=(bpftool chrt hackbench nice setpriv taskset)
+bare_programs_by_hand=(busctl cyclictest dbus-daemon strace stress-ng veristat)
 
 # Settings of the next VM; test_settings fills them from the comments of a test.
 # multi: a thread for each CPU. single: one for all, slower, but a CPU can never run an instruction that another
@@ -15,6 +17,8 @@ vm_time=multi
 vm_append=
 vm_acpi=
 vm_qemu=()
+# More programs of the image for the next bare VM.
+vm_tools=()
 # What every kernel is told. On a busy host an emulated timer may be late for the kernel's test of it, which ends in a
 # panic at its very start; under KVM the kernel leaves that test out by itself. The kernel is at the same addresses each
 # time, so that where a CPU was says something.
@@ -151,6 +155,7 @@ bare_initramfs() {
   root=$(dirname "$1")/root
   mkdir -p "$root/usr/bin" "$root/tests"
   install_programs "$root"
+  install_tools "$root" "${vm_tools[@]}"
   install_more_programs "$root"
   cp -r "$2/." "$root/tests/"
   if [[ -d $top/data ]]; then
@@ -171,6 +176,15 @@ install_programs() {
     if program=$(built_program "$program"); then
       install_program "$program" "$1"
     fi
+  done
+}
+
+# install_tools ROOT NAME...: these programs of the image, instead of busybox's where it has them too.
+install_tools() {
+  local root=$1 name
+  for name in "${@:2}"; do
+    rm -f "$root/usr/bin/$name"
+    install_program "$(command -v "$name")" "$root"
   done
 }
 
@@ -208,12 +222,7 @@ bare_base() {
   done
   rm -f "$root/usr/bin/busybox"
   cp /bin/busybox "$root/usr/bin/"
-  for name in "${bare_programs[@]}"; do
-    rm -f "$root/usr/bin/$name"
-    if command -v "$name" >/dev/null; then
-      install_program "$(command -v "$name")" "$root"
-    fi
-  done
+  install_tools "$root" "${bare_programs[@]}"
   mkdir -p "$root/usr/share"
   cp -r /usr/share/dbus-1 "$root/usr/share/"
   printf '%s\n' root:x:0:0::/root:/bin/sh messagebus:x:100:100::/:/bin/false pandemonium:x:101:101::/:/bin/false \
@@ -263,7 +272,39 @@ system_disk_make() {
   install -D -m755 "$top/tools/guest/system-run" "$root/usr/lib/guest/run"
   install -D -m644 -t "$root/etc/systemd/system" "$top"/tools/guest/guest.{service,target}
   install -D -m644 "$top/tools/guest/autologin.conf" "$root/etc/systemd/system/serial-getty@ttyS0.service.d/autologin.conf"
+  # As after a first start, whose work every machine would do again. Systemd compares the times with that of /usr.
+  touch "$root"/{etc,var}/.updated
   mke2fs -q -t ext4 -d "$root" "$1.part" 3G
+  mv "$1.part" "$1"
+  remove_tree "$root"
+}
+
+# system_initramfs: make what the system VM starts from, the modules of its root and busybox; prints its path.
+system_initramfs() {
+  local file
+  file=$cache/images/$(basename "$(image_dir guest)")-$(cat "$top"/tools/{vm.sh,guest/system-init} | sha256sum | cut -c1-12).cpio
+  [[ -e $file ]] || locked initramfs system_initramfs_make "$file"
+  echo "$file"
+}
+
+system_initramfs_make() {
+  local root guest version module name number=10
+  [[ ! -e $1 ]] || return 0
+  root=$(mktemp -d)
+  guest=$(image_dir guest)
+  version=$(basename "$guest"/lib/modules/*)
+  mkdir -p "$root"/{bin,dev,modules,root}
+  cp /bin/busybox "$root/bin/"
+  for name in sh mount insmod usleep switch_root; do ln -s busybox "$root/bin/$name"; done
+  # In the order in which they need each other.
+  while read -r _ module; do
+    name=$number-$(basename "${module%.xz}")
+    number=$((number + 1))
+    xz -dc "$module" >"$root/modules/$name"
+  done < <(modprobe --dirname "$guest" --set-version "$version" --show-depends --all virtio_blk ext4 | grep ^insmod)
+  install -m755 "$top/tools/guest/system-init" "$root/init"
+  pack "$root" >"$1.part"
+  rm -f "${1%-*}"-*.cpio
   mv "$1.part" "$1"
   remove_tree "$root"
 }
@@ -293,7 +334,7 @@ system_arguments() {
   machine "$2" 2G
   printf '%s\n' -drive "file=$disk,if=virtio,format=raw,snapshot=on" \
     -drive "file=$1/payload.ext4,if=virtio,format=raw,snapshot=on" \
-    -kernel "$(kernel_file newest)" -initrd "$(echo "$(image_dir guest)"/boot/initrd.img-*)"
+    -kernel "$(kernel_file newest)" -initrd "$(system_initramfs)"
   [[ -z $vm_acpi ]] || acpi_arguments "$1" "$top/tests/system/lib/$vm_acpi.asl"
 }
 
@@ -348,6 +389,7 @@ command_vm() {
     bare)
       file=$(kernel_file "$kernel") || die "there is no $kernel kernel"
       timed "builds the programs" logged build_programs
+      vm_tools=("${bare_programs_by_hand[@]}")
       bare_initramfs "$work/initrd" "$top/tests/bare"
       mapfile -t arguments <<<"$(machine "$cpus" 2G)"
       arguments+=(-kernel "$file" -initrd "$work/initrd" -append "$(bare_append)")

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Hard work with tasks that change their affinity all the time: never ejected.
 # cpus: 4
+# programs: stress-ng
 # timeout: 240
 set -eu
 . ./lib/daemon.sh
