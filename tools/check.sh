@@ -45,9 +45,11 @@ command_fmt() {
 command_test() {
   cd "$top"
   if (($# == 0)); then
+    background_step "build programs" build_programs_beside applet
     lints
     step "cargo tests" cargo test --workspace
     step "applet on a desktop" applet_tests
+    collect_steps
   fi
   vm_tests "$@"
   (($#)) || step "bench: the same twice, and the baseline" bench_gate

@@ -14,6 +14,12 @@ build_programs() {
   RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --target "$static_target" --bin pandemonium-workload
 }
 
+# build_programs_beside [applet]: the same with what others leave of the CPUs.
+build_programs_beside() {
+  renice -n 19 "$BASHPID"
+  build_programs "$@"
+}
+
 # built_program NAME: the path of a program that build_programs made; fails if there is none.
 built_program() {
   local file=$CARGO_TARGET_DIR/release/$1

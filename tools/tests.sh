@@ -27,7 +27,7 @@ chosen() {
   return 1
 }
 
-# vm_tests [NAME...]: every test, or the named ones.
+# vm_tests [NAME...]: every test, for which the programs are built, or the named ones.
 vm_tests() {
   local bare=() system=() window=() file
   for file in tests/bare/*.sh; do
@@ -43,7 +43,7 @@ vm_tests() {
   for file in "${system[@]}"; do
     [[ $(setting "$file" package '') != applet ]] || window=(applet)
   done
-  step "build programs" build_programs "${window[@]}"
+  ((! $#)) || step "build programs" build_programs "${window[@]}"
   (($# && ${#system[@]} == 0)) || step "build packages" package "${window[@]}"
   (($#)) || step "what the packages install" package_tests
   # First those that take both cores, so that the others fill them without a gap.
