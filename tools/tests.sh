@@ -72,7 +72,7 @@ bare_test() {
     if [[ $kernel == oldest ]] && ! kernel_file oldest >/dev/null; then continue; fi
     for cpus in $(setting "$1" cpus 2); do
       "$run" "bare/$name on the $kernel kernel, $cpus CPUs" \
-        bare_vm "$kernel" "$cpus" "$1" "$(setting "$1" timeout 180)"
+        bare_vm "$kernel" "$cpus" "$1" "$(setting "$1" timeout 600)"
     done
   done
 }
@@ -81,5 +81,5 @@ system_test() {
   test_settings "$1"
   # These load and unload the scheduler under load many times.
   vm_time=$(setting "$1" time single)
-  background_step "system/$(basename "$1" .sh)" system_vm "$(setting "$1" cpus 2)" "$1" "$(setting "$1" timeout 400)"
+  background_step "system/$(basename "$1" .sh)" system_vm "$(setting "$1" cpus 2)" "$1" "$(setting "$1" timeout 600)"
 }

@@ -5,7 +5,6 @@
 # kernels: newest
 # qemu: -smp 4,sockets=1,cores=2,threads=2 -cpu max,vendor=GenuineIntel
 # time: virtual
-# timeout: 300
 set -eu
 . ./lib/daemon.sh
 . ./lib/numbers.sh

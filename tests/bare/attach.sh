@@ -1,7 +1,6 @@
 #!/bin/sh
 # It attaches, runs, leaves on SIGTERM, and leaves nothing behind; with two capabilities as well as as root.
 # cpus: 2
-# timeout: 150
 set -eu
 . ./lib/daemon.sh
 # grep fails when it counts none.

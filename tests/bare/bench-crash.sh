@@ -3,7 +3,6 @@
 # scheduler said, the kernel's log and the trace up to then; what it measured before is no result.
 # kernels: newest
 # time: virtual
-# timeout: 400
 set -eu
 . ./lib/daemon.sh
 pandemonium-workload suite --trace --seconds 10 --rows wakeup --scheduler adaptive \

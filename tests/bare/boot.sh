@@ -1,6 +1,5 @@
 #!/bin/sh
 # The kernel can take a scheduler, and none is there yet.
-# timeout: 60
 # time: single
 set -eu
 [ "$(cat /sys/kernel/sched_ext/state)" = disabled ]

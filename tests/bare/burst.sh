@@ -4,7 +4,6 @@
 # cpus: 2
 # kernels: newest
 # time: virtual
-# timeout: 400
 set -eu
 . ./lib/daemon.sh
 . ./lib/numbers.sh

@@ -4,7 +4,6 @@
 # kernels: newest
 # time: virtual
 # qemu: -smp 4,sockets=1,cores=2,threads=2
-# timeout: 200
 set -eu
 . ./lib/daemon.sh
 . ./lib/cpus.sh

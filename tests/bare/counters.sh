@@ -3,7 +3,6 @@
 # cpus: 2
 # kernels: newest
 # time: virtual
-# timeout: 300
 set -eu
 . ./lib/daemon.sh
 . ./lib/cpus.sh

@@ -3,7 +3,6 @@
 # cpus: 4
 # kernels: newest
 # time: virtual
-# timeout: 300
 set -eu
 . ./lib/daemon.sh
 . ./lib/cpus.sh

@@ -3,7 +3,6 @@
 # cpus: 2
 # kernels: newest
 # time: virtual
-# timeout: 400
 # Variables by name, through eval.
 # shellcheck disable=SC2034,SC2154
 set -eu

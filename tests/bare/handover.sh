@@ -1,7 +1,6 @@
 #!/bin/sh
 # Tasks that hand the CPU to each other through sockets: none is ever forgotten in a queue.
 # cpus: 8
-# timeout: 300
 set -eu
 . ./lib/daemon.sh
 start_daemon

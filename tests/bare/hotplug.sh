@@ -1,7 +1,6 @@
 #!/bin/sh
 # CPUs come and go under load, with tasks pinned to them: not even a restart.
 # cpus: 4
-# timeout: 240
 # time: single
 set -eu
 . ./lib/daemon.sh

@@ -3,7 +3,6 @@
 # cpus: 4
 # kernels: newest
 # time: virtual
-# timeout: 300
 # qemu: -smp 4,sockets=2,cores=2,threads=1
 set -eu
 . ./lib/daemon.sh

@@ -1,7 +1,6 @@
 #!/bin/sh
 # In exact virtual time: when the daemon dies, the kernel's scheduler is back within a second.
 # time: virtual
-# timeout: 200
 set -eu
 . ./lib/daemon.sh
 start_daemon

@@ -2,7 +2,6 @@
 # Kernel threads bound to one CPU go to it at once if that was asked for, and not otherwise.
 # cpus: 2
 # kernels: newest
-# timeout: 120
 set -eu
 . ./lib/daemon.sh
 . ./lib/numbers.sh

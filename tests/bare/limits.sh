@@ -1,7 +1,6 @@
 #!/bin/sh
 # The limits that the kernel half works with are those of the CPUs that are online, or of --nr-cpus.
 # cpus: 4
-# timeout: 240
 # time: single
 set -eu
 . ./lib/daemon.sh

@@ -4,7 +4,6 @@
 # cpus: 1 2
 # kernels: newest
 # time: virtual
-# timeout: 300
 set -eu
 . ./lib/daemon.sh
 

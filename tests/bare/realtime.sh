@@ -2,7 +2,6 @@
 # In exact virtual time: a realtime task that never yields takes one CPU; work that may run elsewhere does.
 # cpus: 2
 # time: virtual
-# timeout: 300
 set -eu
 . ./lib/daemon.sh
 start_daemon

@@ -1,7 +1,6 @@
 #!/bin/sh
 # A task that a realtime hog keeps off its only CPU: the kernel ends the scheduler, says why, and it comes back.
 # kernels: oldest
-# timeout: 200
 # time: single
 set -eu
 . ./lib/daemon.sh

@@ -2,7 +2,6 @@
 # Hard work with tasks that change their affinity all the time: never ejected.
 # cpus: 4
 # programs: stress-ng
-# timeout: 240
 set -eu
 . ./lib/daemon.sh
 start_daemon

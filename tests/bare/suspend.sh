@@ -5,7 +5,6 @@
 # kernels: newest
 # time: virtual
 # qemu: -rtc clock=rt
-# timeout: 300
 set -eu
 . ./lib/daemon.sh
 # Virtual time stands still while the machine sleeps, so the clock that wakes it is a real one. The alarm is

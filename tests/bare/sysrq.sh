@@ -1,7 +1,6 @@
 #!/bin/sh
 # SysRq-S is the administrator's wish: the kernel's scheduler is back at once and stays.
 # time: virtual
-# timeout: 200
 set -eu
 . ./lib/daemon.sh
 start_daemon

@@ -2,7 +2,6 @@
 # CPUs 1 and 3 are offline and CPU 5 never came up: it starts, uses what is there, and takes what comes.
 # cpus: 6
 # programs: stress-ng
-# timeout: 240
 # append: maxcpus=5
 set -eu
 . ./lib/daemon.sh

@@ -2,7 +2,6 @@
 # Two NUMA nodes of two cores with two siblings each: hard work on both, and neither rests while the other has work.
 # cpus: 8
 # programs: stress-ng
-# timeout: 240
 # qemu: -smp 8,sockets=2,cores=2,threads=2 -object memory-backend-ram,id=m0,size=1G -object memory-backend-ram,id=m1,size=1G -numa node,nodeid=0,cpus=0-3,memdev=m0 -numa node,nodeid=1,cpus=4-7,memdev=m1
 set -eu
 . ./lib/daemon.sh

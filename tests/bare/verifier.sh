@@ -3,7 +3,6 @@
 # it, stays little.
 # cpus: 2 8
 # time: virtual
-# timeout: 150
 set -eu
 . ./lib/daemon.sh
 

@@ -2,7 +2,6 @@
 # In exact virtual time: nice 5 gets the third of nice 0's time that its weight says (335 to 1024).
 # cpus: 1
 # time: virtual
-# timeout: 200
 # kernels: newest
 set -eu
 . ./lib/daemon.sh

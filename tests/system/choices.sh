@@ -1,6 +1,5 @@
 #!/bin/bash
 # What root chooses at run time is in force at once, shown everywhere, and loads nothing anew; nobody else may.
-# timeout: 500
 set -Eeu
 trap 'echo "failed at line $LINENO: $BASH_COMMAND"' ERR
 trap 'journalctl -u pandemonium --no-pager | tail -n 30' EXIT

@@ -1,7 +1,6 @@
 #!/bin/bash
 # While polkit, the real one, has somebody at the machine asked for a password, everybody else is served. Whoever
 # leaves meanwhile has changed nothing and is asked no more; only the right password does what was wanted.
-# timeout: 500
 set -Eeu
 . ./lib/service.sh
 . ./lib/sessions.sh

@@ -1,6 +1,5 @@
 #!/bin/bash
 # Whatever happens has exactly one entry in the journal, with fields for programs and an explanation for people.
-# timeout: 700
 set -Eeu
 . ./lib/service.sh
 trap 'echo "failed at line $LINENO: $BASH_COMMAND"' ERR

@@ -1,6 +1,5 @@
 #!/bin/bash
 # Upgrading restarts a running service, removing stops it, purging leaves nothing.
-# timeout: 400
 set -eu
 trap 'echo "failed at line $LINENO"' EXIT
 deb=/run/payload/pandemonium.deb

@@ -2,7 +2,6 @@
 # The daemon follows the real UPower, with a battery that the firmware describes, and the real
 # power-profiles-daemon; either may be missing, come late, be restarted or be masked.
 # acpi: battery
-# timeout: 700
 set -Eeu
 . ./lib/service.sh
 . ./lib/power.sh

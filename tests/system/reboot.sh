@@ -1,7 +1,6 @@
 #!/bin/bash
 # An enabled service is back after a reboot, with the scheduler loaded, and knows what it had learned.
 # qemu: -action reboot=reset
-# timeout: 600
 set -Eeu
 trap 'echo "failed at line $LINENO: $BASH_COMMAND"' ERR
 trap 'journalctl -u pandemonium --no-pager | tail -n 30' EXIT

@@ -2,7 +2,6 @@
 # A kernel that takes no scheduler, because some CPUs are isolated: it is asked once, and the cause is told in a
 # sentence that says what to do.
 # append: isolcpus=domain,1
-# timeout: 500
 set -Eeu
 . ./lib/service.sh
 trap 'echo "failed at line $LINENO: $BASH_COMMAND"' ERR

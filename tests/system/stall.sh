@@ -1,7 +1,6 @@
 #!/bin/bash
 # A task that a realtime task keeps off its only CPU: the kernel ends the scheduler. That is told once and is true when
 # it is told, has one entry in the journal with an explanation, and the scheduler comes back by itself.
-# timeout: 500
 set -Eeu
 . ./lib/service.sh
 . ./lib/truth.sh

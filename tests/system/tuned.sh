@@ -1,7 +1,6 @@
 #!/bin/bash
 # The daemon follows the real tuned-ppd, which takes the place of power-profiles-daemon, by the same names on the bus.
 # acpi: battery
-# timeout: 700
 set -Eeu
 . ./lib/service.sh
 . ./lib/power.sh
