@@ -6,7 +6,7 @@
 # "::begin::" when the script begins.
 
 # Programs of the image that every bare VM has besides busybox, and those of one to type in. Each machine unpacks them
-# anew, in exact virtual time 100 ms of wall time for a megabyte.
+# anew, which in exact virtual time takes the emulator a tenth of a second for a megabyte.
 bare_programs=(bpftool chrt hackbench nice setpriv taskset)
 bare_programs_by_hand=(busctl cyclictest dbus-daemon strace stress-ng veristat)
 
