@@ -17,7 +17,7 @@ applet_tests() {
   appstreamcli validate --no-net --explain --override=url-homepage-missing=info /tmp/org.pandemonium.Applet.metainfo.xml
   python3 -B "$top/tests/applet/translations.py"
   # As the tests that cargo runs need them, which were built before: their libraries have more features.
-  (cd "$top" && cargo build --workspace --bins --tests)
+  (cd "$top" && linted cargo build --workspace --bins --tests)
   python3 -B "$top/tests/applet/run.py"
   python3 -B "$top/tests/applet/tray.py"
 }

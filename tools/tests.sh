@@ -12,6 +12,8 @@ test_settings() {
   vm_time=$(setting "$1" time multi)
   vm_append=$(setting "$1" append '')
   vm_acpi=$(setting "$1" acpi '')
+  vm_shared_start=1
+  [[ $(setting "$1" start shared) != own ]] || vm_shared_start=
   read -ra vm_qemu <<<"$(setting "$1" qemu '')"
   read -ra vm_tools <<<"$(setting "$1" programs '')"
 }

@@ -17,6 +17,8 @@ vm_time=multi
 vm_append=
 vm_acpi=
 vm_qemu=()
+# Set if the machine need not start for this script: it may go on from one that has started (tools/started.sh).
+vm_shared_start=
 # More programs of the image for the next bare VM.
 vm_tools=()
 # What every kernel is told. On a busy host an emulated timer may be late for the kernel's test of it, which ends in a
@@ -84,13 +86,16 @@ where_cpus_are() {
   timeout 5 cat "$1.out" | tr -d '\r' | grep -E '^CPU#|^RIP=' || true
 }
 
-# boot TIMEOUT QEMU-ARGUMENTS...: run a VM to its end, its serial line on stdout; returns the guest's status.
+# boot TIMEOUT SCRIPT STARTED QEMU-ARGUMENTS...: run a VM to its end, its serial line on stdout; returns the guest's status.
+# It goes on with SCRIPT from the file STARTED, if that is not empty.
 boot() {
-  local timeout=$1 work status watch
-  shift
+  local timeout=$1 script=$2 started=$3 work status watch
+  shift 3
+  [[ -z $started ]] || set -- "$@" -incoming defer
   work=$(mktemp -d)
   mkfifo "$work/monitor.in" "$work/monitor.out" "$work/silence"
   (
+    [[ -z $started ]] || go_on "$work/monitor" "$started" "$script"
     # To wait without a process of its own, which would outlive this one.
     read -r -t "$timeout" <>"$work/silence" || where_cpus_are "$work/monitor" >"$work/cpus"
   ) &
@@ -136,10 +141,20 @@ bare_vm() {
 
 # boot_bare: with the variables of bare_vm.
 boot_bare() {
-  local arguments
+  local arguments word started=''
   mapfile -t arguments <<<"$(machine "$cpus" 2G)"
-  boot "$timeout" "${arguments[@]}" -kernel "$kernel" -initrd "$work/initrd" \
-    -append "$(bare_append) guest.script=$(basename "$script")"
+  arguments+=(-kernel "$kernel" -initrd "$work/initrd")
+  word=$(basename "$script")
+  if can_go_on; then
+    arguments+=("${started_arguments[@]}")
+    started=$(started_file "bare-$(basename "$kernel")-$cpus-$vm_time" "$kernel" "$work/initrd")
+    if started "$started" keep_started "$started" "${arguments[@]}" -append "$(bare_append) guest.script=$script_later"; then
+      word=$script_later
+    else
+      started=
+    fi
+  fi
+  boot "$timeout" "$script" "$started" "${arguments[@]}" -append "$(bare_append) guest.script=$word"
 }
 
 bare_append() {
@@ -150,7 +165,7 @@ bare_append() {
 # bare_initramfs FILE TESTS: what a bare VM starts from: the base, this tree's programs, the folder TESTS.
 bare_initramfs() {
   local base root
-  base=$cache/images/$(basename "$(image_dir build)")-$(sha256sum "$top/tools/vm.sh" | cut -c1-12).cpio
+  base=$cache/images/$(basename "$(image_dir build)")-$(cat "$top"/tools/{vm.sh,guest/await-script.c} | sha256sum | cut -c1-12).cpio
   [[ -e $base ]] || locked initramfs bare_base "$base"
   root=$(dirname "$1")/root
   mkdir -p "$root/usr/bin" "$root/tests"
@@ -208,6 +223,11 @@ install_program() {
   done < <(ldd "$1" 2>/dev/null | grep -o '/[^ ]*')
 }
 
+# await_script FILE: make the program that waits for a script in a machine that is kept.
+await_script() {
+  clang -O2 -static -o "$1" "$top/tools/guest/await-script.c"
+}
+
 bare_base() {
   local root name
   [[ ! -e $1 ]] || return 0
@@ -223,6 +243,7 @@ bare_base() {
   rm -f "$root/usr/bin/busybox"
   cp /bin/busybox "$root/usr/bin/"
   install_tools "$root" "${bare_programs[@]}"
+  await_script "$root/usr/bin/await-script"
   mkdir -p "$root/usr/share"
   cp -r /usr/share/dbus-1 "$root/usr/share/"
   printf '%s\n' root:x:0:0::/root:/bin/sh messagebus:x:100:100::/:/bin/false pandemonium:x:101:101::/:/bin/false \
@@ -270,8 +291,11 @@ system_disk_make() {
   echo '127.0.0.1 localhost pandemonium-vm' >"$root/etc/hosts"
   : >"$root/etc/resolv.conf"
   install -D -m755 "$top/tools/guest/system-run" "$root/usr/lib/guest/run"
+  await_script "$root/usr/lib/guest/await-script"
   install -D -m644 -t "$root/etc/systemd/system" "$top"/tools/guest/guest.{service,target}
   install -D -m644 "$top/tools/guest/autologin.conf" "$root/etc/systemd/system/serial-getty@ttyS0.service.d/autologin.conf"
+  # The device on which a machine is stopped while it is kept is no driver's.
+  echo blacklist pvpanic-pci >"$root/etc/modprobe.d/guest.conf"
   # As after a first start, whose work every machine would do again. Systemd compares the times with that of /usr.
   touch "$root"/{etc,var}/.updated
   mke2fs -q -t ext4 -d "$root" "$1.part" 3G
@@ -309,11 +333,10 @@ system_initramfs_make() {
   remove_tree "$root"
 }
 
-# payload_disk FILE TESTS: a small disk with the folder TESTS, the package, the workload, the scheduler of somebody
-# else, and a caller of every member of the bus interface.
-payload_disk() {
-  local root workload
-  root=$(dirname "$1")/payload
+# payload ROOT TESTS: the folder TESTS, the package, the workload, the scheduler of somebody else, and a caller of every
+# member of the bus interface, for a system VM.
+payload() {
+  local root=$1 workload
   mkdir -p "$root/tests" "$root/bin"
   cp -r "$2/." "$root/tests/"
   cp "$(package_file)" "$root/pandemonium.deb"
@@ -322,18 +345,26 @@ payload_disk() {
   fi
   cp "$top/daemon/tests/service/caller.py" "$root/bin/"
   clang -O2 -g -target bpf -c -o "$root/bin/foreign.bpf.o" "$top/tests/system/lib/foreign.bpf.c"
-  mke2fs -q -t ext4 -L payload -d "$root" "$1" 128M
-  remove_tree "$root"
 }
 
-# system_arguments WORK CPUS TESTS: QEMU arguments of the system VM, one per line.
+# payload_disk FILE ROOT: a small disk with what payload made.
+payload_disk() {
+  mke2fs -q -t ext4 -L payload -d "$2" "$1" 128M
+}
+
+# system_arguments WORK CPUS TESTS: QEMU arguments of a system VM that is nobody else's, one per line.
 system_arguments() {
   local disk
   disk=$(system_disk)
-  payload_disk "$1/payload.ext4" "$3"
+  payload "$1/payload" "$3"
+  payload_disk "$1/payload.ext4" "$1/payload"
+  system_machine "$1" "$2" "$disk,snapshot=on" "$1/payload.ext4,snapshot=on"
+}
+
+# system_machine WORK CPUS DISK PAYLOAD: QEMU arguments of a system VM with these disks, one per line.
+system_machine() {
   machine "$2" 2G
-  printf '%s\n' -drive "file=$disk,if=virtio,format=raw,snapshot=on" \
-    -drive "file=$1/payload.ext4,if=virtio,format=raw,snapshot=on" \
+  printf '%s\n' -drive "if=virtio,format=raw,file=$3" -drive "if=virtio,format=raw,file=$4" \
     -kernel "$(kernel_file newest)" -initrd "$(system_initramfs)"
   [[ -z $vm_acpi ]] || acpi_arguments "$1" "$top/tests/system/lib/$vm_acpi.asl"
 }
@@ -357,19 +388,49 @@ system_append() {
 # system_vm CPUS SCRIPT [TIMEOUT [WORD...]]: run SCRIPT as root in the system VM; its folder is /run/payload/tests.
 system_vm() {
   [[ -e $(package_file) ]] || die "the package was not built"
-  local cpus=$1 script=$2 timeout=${3:-400} work status arguments append
+  local cpus=$1 script=$2 timeout=${3:-400} work status started='' arguments append
   work=$(mktemp -d)
-  mapfile -t arguments <<<"$(system_arguments "$work" "$cpus" "$(dirname "$script")")"
-  append=$(system_append "$(basename "$script")" "${@:4}")
   status=0
-  boot "$timeout" "${arguments[@]}" -append "$append" || status=$?
+  if can_go_on; then
+    started=$(system_started)
+  fi
+  if [[ -n $started ]]; then
+    append=$(system_append "$script_later")
+    mapfile -t arguments <<<"$(system_machine "$work" "$cpus" "$started.disk,snapshot=on" "$started.payload,snapshot=on")"
+    arguments+=("${started_arguments[@]}")
+  else
+    append=$(system_append "$(basename "$script")" "${@:4}")
+    mapfile -t arguments <<<"$(system_arguments "$work" "$cpus" "$(dirname "$script")")"
+  fi
+  boot "$timeout" "$script" "$started" "${arguments[@]}" -append "$append" || status=$?
   if [[ -n $vm_is_stuck ]]; then
     echo "the emulator's fault; once more"
     status=0
-    boot "$timeout" "${arguments[@]}" -append "$append" || status=$?
+    boot "$timeout" "$script" "$started" "${arguments[@]}" -append "$append" || status=$?
   fi
   remove_tree "$work"
   return "$status"
+}
+
+# system_started: the file of a system VM that has started, with the variables of system_vm; nothing if none could be kept.
+system_started() {
+  local file disk
+  disk=$(system_disk)
+  payload "$work/payload" "$(dirname "$script")"
+  file=$(started_file "system-$cpus-$vm_time${vm_acpi:+-$vm_acpi}" "$(kernel_file newest)" \
+    <(pack "$work/payload"; echo "$disk" "$(system_initramfs)"; cat "$top"/tests/system/lib/*.asl))
+  if started "$file" keep_system "$file" "$disk" >&2; then
+    echo "$file"
+  fi
+}
+
+# keep_system FILE DISK: with the variables of system_vm. The disk is as the machine left it, so it is kept too.
+keep_system() {
+  local arguments
+  cp --sparse=always "$2" "$1.disk"
+  payload_disk "$1.payload" "$work/payload"
+  mapfile -t arguments <<<"$(system_machine "$work" "$cpus" "$1.disk" "$1.payload")"
+  keep_started "$1" "${arguments[@]}" "${started_arguments[@]}" -append "$(system_append "$script_later")"
 }
 
 # command_vm bare|system [--kernel K] [--cpus N]: a VM with a shell on this terminal.

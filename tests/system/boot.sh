@@ -1,5 +1,6 @@
 #!/bin/sh
 # The system is up, and installing the package has neither enabled nor started the service.
+# start: own
 set -eu
 [ "$(cat /sys/kernel/sched_ext/state)" = disabled ]
 busctl --system list >/dev/null
