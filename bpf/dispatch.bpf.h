@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a CPU runs next when its local queue is empty: nine steps in order, one function each. Steps
- * 0, 2, 3, 5 and 6 are in rescue.bpf.h. After step 0 a program that is being launched may come: launch.bpf.h.
+ * What a CPU runs next when its local queue is empty: nine steps in order, a function each, but that 5 and 6 share one.
+ * Steps 0, 3, 5 and 6 are in rescue.bpf.h, step 2 is in due.bpf.h. After step 0 a program that is being launched may come:
+ * launch.bpf.h.
  */
 #ifndef __PANDEMONIUM_DISPATCH_BPF_H
 #define __PANDEMONIUM_DISPATCH_BPF_H
@@ -147,19 +148,12 @@ static __always_inline bool has_just_begun(const struct task_ctx *t)
 	       t->awake_run_ns < BATCH_DUE_AFTER_NS;
 }
 
-/* Tasks in the four queues that steps 0 to 6 are about. */
-static __always_inline u64 nr_waiting(s32 cpu)
-{
-	return nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE)) +
-	       nr_queued(cpu_queue(cpu, QUEUE_BATCH)) +
-	       nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)) +
-	       nr_queued(node_queue(cpu, QUEUE_BATCH));
-}
-
 /* Steps 0 to 6, after the first of which a launch may come, and whether one of them found something to run. */
 static __always_inline bool take_work(s32 cpu, struct task_struct *prev, struct task_ctx *t,
 				      u64 now)
 {
+	bool late;
+
 	if (rescue_overflow(cpu, has_just_begun(t), now) || take_launch(cpu, now) ||
 	    take_own(cpu, now) || force_batch(cpu, now) || rescue_starved(cpu, now) ||
 	    take_node_interactive(cpu, now))
@@ -169,7 +163,12 @@ static __always_inline bool take_work(s32 cpu, struct task_struct *prev, struct 
 		go_on(cpu, prev, t, t->slice_ns, now);
 		return true;
 	}
-	return rescue_sojourn(cpu, now) || take_batch(cpu, now);
+	late = batch_overdue(cpu, now);
+	if (!take_batch(cpu, late, now))
+		return false;
+	if (late)
+		count(CNT_SOJOURN_RESCUES);
+	return true;
 }
 
 /*

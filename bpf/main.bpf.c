@@ -40,6 +40,7 @@
 #include "handover.bpf.h"
 #include "place.bpf.h"
 #include "rescue.bpf.h"
+#include "due.bpf.h"
 #include "dispatch.bpf.h"
 
 char _license[] SEC("license") = "GPL";
@@ -178,8 +179,7 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	if (!(t->queue & QUEUE_BATCH)) {
 		c->since_batch++;
 	} else {
-		if (begins_due_turn(t, cpu, now))
-			c->protected_until = now + knobs.preempt_thresh_ns;
+		c->protected_until = now + protected_ns(t, cpu, now);
 		begin_batch_run(c, t);
 		c->launch_until = 0;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Nothing waits for ever: the four ways in which work that waited too long gets a CPU.
+ * Nothing waits for ever: the ways in which work that waited too long gets a CPU, and batch work its turns.
  *
  * A queue's wait is the time since it was last served. That alone would miss one task which others
  * keep overtaking inside a queue that is served all the time, so step 0 also looks at single tasks
@@ -19,8 +19,6 @@
 #define GROWN_WAIT_NS (6 * NSEC_PER_MSEC_)
 /* A round of all that waits is taken to need so much of a CPU for each task. */
 #define GROWN_WAIT_EACH_NS (3 * NSEC_PER_MSEC_)
-/* Other work has had enough of a CPU for batch work to ask for its share; a few wake-ups are no burden to it. */
-#define BATCH_DUE_AFTER_NS (1 * NSEC_PER_MSEC_)
 /* A turn of batch work waits for what is short and rare: on each CPU for so long, and not again before so long after it did. */
 #define POSTPONED_MAX_NS  (1 * NSEC_PER_MSEC_)
 #define POSTPONE_AGAIN_NS (4 * NSEC_PER_MSEC_)
@@ -150,17 +148,6 @@ static __always_inline bool comes_after_other_batch(s32 cpu, bool is_own)
 	return is_own ? lead > 0 && node->pending : lead < 0 && own->pending;
 }
 
-/* Step 6. Batch work of this CPU's own queue or of its node's, whichever has had less. */
-VERIFIED_ONCE bool take_batch(s32 cpu, u64 now)
-{
-	bool node_first = comes_after_other_batch(cpu, true);
-
-	return queue_take(node_first ? node_queue(cpu, QUEUE_BATCH) : cpu_queue(cpu, QUEUE_BATCH),
-			  now) ||
-	       queue_take(node_first ? cpu_queue(cpu, QUEUE_BATCH) : node_queue(cpu, QUEUE_BATCH),
-			  now);
-}
-
 /* The batch queue of the CPU or of its node, whichever has waited longer. */
 static __always_inline u32 longest_batch(s32 cpu, u64 now)
 {
@@ -168,6 +155,21 @@ static __always_inline u32 longest_batch(s32 cpu, u64 now)
 	u32 node = node_queue(cpu, QUEUE_BATCH);
 
 	return queue_wait_ns(own, now) > queue_wait_ns(node, now) ? own : node;
+}
+
+/*
+ * Steps 5 and 6. Batch work of this CPU's own queue or of its node's, whichever has had less; if that says nothing, what is
+ * @late goes by who has waited longer.
+ */
+VERIFIED_ONCE bool take_batch(s32 cpu, bool late, u64 now)
+{
+	u32 own = cpu_queue(cpu, QUEUE_BATCH);
+	u32 node = node_queue(cpu, QUEUE_BATCH);
+	bool own_first = !late || longest_batch(cpu, now) == own;
+
+	if (comes_after_other_batch(cpu, own_first))
+		own_first = !own_first;
+	return queue_take(own_first ? own : node, now) || queue_take(own_first ? node : own, now);
 }
 
 /* On how many CPUs batch work of the queue runs. */
@@ -414,78 +416,12 @@ VERIFIED_ONCE bool rescue_overflow(s32 cpu, bool has_just_begun, u64 now)
 	return help_neighbour(cpu, now);
 }
 
-/* Batch work has fewer CPUs than its share, because what is not batch work takes them. */
-static __always_inline bool is_batch_squeezed(s32 cpu, u32 running)
-{
-	return has_room_in_fair_share(nr_queued(node_queue(cpu, QUEUE_BATCH)),
-				      nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)), running,
-				      nr_online);
-}
-
-/* Interactive work finds no room for all of it, and the rest waits and runs as batch work. */
-static __always_inline bool is_crowded(s32 cpu)
-{
-	return nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)) > limits.interactive_max / 2;
-}
-
-/*
- * What is not batch work has had its runs here for now, and not only moments. As long as some batch work runs it is no
- * matter of runs here, but of its share of all CPUs: it would have a turn on each of them at the same time.
- */
-static __always_inline bool is_batch_due(s32 cpu, u64 now)
-{
-	const struct cpu_ctx *c = cpu_ctx_of(cpu);
-	u32 running = nr_running(node_queue(cpu, QUEUE_BATCH));
-
-	if (!c->since_batch || c->other_ran_ns < BATCH_DUE_AFTER_NS)
-		return false;
-	return ((!running || is_crowded(cpu)) && c->since_batch >= deficit_budget(cpu, now)) ||
-	       is_batch_squeezed(cpu, running);
-}
-
-/*
- * Whether the turn that the task begins here is due, so that no wake-up interrupts it until it had some of it. Work of the
- * CPU's own queue that goes first since it had no turn would have nothing but moments.
- */
-static __always_inline bool begins_due_turn(const struct task_ctx *t, s32 cpu, u64 now)
-{
-	return is_batch_due(cpu, now) ||
-	       (t->queue == cpu_queue(cpu, QUEUE_BATCH) &&
-		cpu_ctx_of(cpu)->other_ran_ns >= BATCH_DUE_AFTER_NS &&
-		time_delta(now, wait_start(queue_state_of(t->queue)->turn_ns)) >
-			batch_stall_max_ns());
-}
-
-/* Step 2. Deficit round robin: after so many runs of other tiers, one of batch before those that wait. */
-VERIFIED_ONCE bool force_batch(s32 cpu, u64 now)
-{
-	u32 queue = node_queue(cpu, QUEUE_BATCH);
-
-	if (!is_batch_due(cpu, now) || !interactive_waits(cpu) || is_postponed(cpu, now) ||
-	    (!nr_running(queue) && !claim_turn(queue, now)) || !take_batch(cpu, now))
-		return false;
-	count(CNT_DEFICIT_FORCED);
-	return true;
-}
-
 /* Step 3. The safety net: a batch queue that nobody served. */
 static __always_inline bool rescue_starved(s32 cpu, u64 now)
 {
 	if (!queue_take_late(longest_batch(cpu, now), now, limits.starvation_rescue_ns))
 		return false;
 	count(CNT_STARVATION_RESCUES);
-	return true;
-}
-
-/* Step 5. Beyond the sojourn threshold the queue that waited longest goes, unless it has had more than the other. */
-static __always_inline bool rescue_sojourn(s32 cpu, u64 now)
-{
-	u32 queue = longest_batch(cpu, now);
-
-	if (comes_after_other_batch(cpu, queue < NODE_QUEUES) ||
-	    !queue_take_late(queue, now, knobs.sojourn_thresh_ns))
-		return false;
-	count(CNT_SOJOURN_RESCUES);
 	return true;
 }
 

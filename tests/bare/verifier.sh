@@ -1,7 +1,7 @@
 #!/bin/sh
-# In exact virtual time: attaching takes less than 0.7 s, whatever the number of CPUs, and what the verifier has to look at, which is most of
-# it, stays little.
-# cpus: 2 8
+# In exact virtual time: attaching takes less than 0.7 s, and what the verifier has to look at, which is most of it, stays little. It
+# is the same on any number of CPUs; for how long it takes there ask the benchmark.
+# cpus: 2
 # time: virtual
 set -eu
 . ./lib/daemon.sh
@@ -30,8 +30,6 @@ exec 3<&-
 echo "attached after ${took}0 ms"
 [ "$took" -gt 0 ] && [ "$took" -lt 70 ] || fail "attaching took too long"
 
-# The same programs on any number of CPUs.
-[ "$(nproc)" = 2 ] || exit 0
 start_daemon -v
 stop_daemon
 sed -n 's/.*verified \(pandemonium_[a-z_]*\): \([0-9]*\) instructions$/\2 \1/p' /tmp/daemon.log | sort -rn >/tmp/verified

@@ -1,6 +1,8 @@
 //! Batch work that is bound to a CPU beside batch work that may run anywhere: who has how much, and waits for how long.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+use std::ops::RangeInclusive;
+
 use pandemonium_bpf_host::machine::{Machine, Task};
 use pandemonium_bpf_host::scenes::{irregular, spawn};
 
@@ -174,6 +176,59 @@ fn a_hog_that_is_bound_has_its_part_among_sleepers_that_want_more_than_there_is(
             let view = m.view(hog);
             assert!(share > 0.9 * fair, "{nr_cpus} CPUs: {share:.3}, {view:?}");
             assert!(view.longest_wait_ns <= 8 * MS, "{nr_cpus} CPUs: {view:?}");
+        }
+    }
+}
+
+/// So many bound to each of the CPUs beside four sleepers a CPU that want more than there is: what each has of its fair part.
+fn of_fair(
+    bound: &[u32],
+    run_us: RangeInclusive<u64>,
+    sleep_us: RangeInclusive<u64>,
+    seed: u64,
+) -> Vec<f64> {
+    let nr_cpus = bound.len() as u32;
+    let mut m = Machine::with_cpus(nr_cpus);
+    irregular(&mut m, 4, run_us, sleep_us, seed);
+    let mut hogs = Vec::new();
+    for (cpu, &nr) in (0..).zip(bound) {
+        hogs.extend((0..nr).map(|_| bound_hog(&mut m, &[cpu])));
+    }
+    m.run_for(SEC / 4);
+    let fair = f64::from(nr_cpus) / (f64::from(4 * nr_cpus) + hogs.len() as f64);
+    let shares = shares(&mut m, &hogs);
+    shares.into_iter().map(|share| share / fair).collect()
+}
+
+#[test]
+fn hogs_that_are_bound_to_one_cpu_have_their_parts_among_sleepers_that_want_more_than_there_is() {
+    for (run_us, sleep_us) in [(1000..=1000, 500..=1500), (300..=300, 50..=150)] {
+        for bound in [
+            &[0, 2][..],
+            &[3, 0],
+            &[0, 2, 0, 0],
+            &[0, 0, 0, 3],
+            &[2, 0, 0, 0, 0, 0, 0, 0],
+            &[0, 0, 0, 0, 3, 0, 0, 0],
+        ] {
+            let parts = of_fair(bound, run_us.clone(), sleep_us.clone(), 1);
+            assert!(
+                parts.iter().all(|&part| part > 0.9),
+                "{bound:?}, sleepers of {run_us:?} us: {parts:.2?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn hogs_that_are_bound_to_each_cpu_alike_leave_such_sleepers_their_parts() {
+    for bound in [&[2, 2][..], &[2, 2, 2, 2]] {
+        for seed in 0..3 {
+            let parts = of_fair(bound, 1000..=1000, 500..=1500, seed);
+            assert!(
+                parts.iter().all(|&part| 0.8 < part && part < 1.2),
+                "{bound:?}: {parts:.2?}"
+            );
         }
     }
 }

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * When a turn of batch work is due though interactive work waits: step 2.
+ */
+#ifndef __PANDEMONIUM_DUE_BPF_H
+#define __PANDEMONIUM_DUE_BPF_H
+
+/* Other work has had enough of a CPU for batch work to ask for its share; a few wake-ups are no burden to it. */
+#define BATCH_DUE_AFTER_NS (1 * NSEC_PER_MSEC_)
+
+/* Batch work has fewer CPUs than its share, because what is not batch work takes them. */
+static __always_inline bool is_batch_squeezed(s32 cpu, u32 running)
+{
+	return has_room_in_fair_share(nr_queued(node_queue(cpu, QUEUE_BATCH)),
+				      nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)), running,
+				      nr_online);
+}
+
+/* Interactive work finds no room for all of it, and the rest waits and runs as batch work. */
+static __always_inline bool is_crowded(s32 cpu)
+{
+	return nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)) > limits.interactive_max / 2;
+}
+
+/* Batch work that is bound to other CPUs than this one. */
+static __always_inline u64 nr_bound_elsewhere(s32 cpu)
+{
+	u64 nr = 0;
+	u32 i;
+
+	bpf_for(i, 0, topology.nr_cpu_ids) {
+		u32 queue = cpu_queue(i, QUEUE_BATCH);
+
+		if (i != (u32)cpu)
+			nr += nr_queued(queue) + (cpu_ctx_of(i)->batch_queue == queue);
+	}
+	return nr;
+}
+
+/*
+ * How long a turn of batch work would be that is bound to this CPU, if @own tasks of it wait here or run, to have their part
+ * of it: that of all which wait or are bound elsewhere or run, by what other work ran for since the last turn. A single one
+ * has its part without, and so has what is bound to each CPU alike; where interactive work is through now and then, the rest
+ * is theirs. Sleepers that are about to wake are not known, so it is no more than a usual turn for each.
+ */
+VERIFIED_ONCE u64 own_turn_ns(s32 cpu, u64 own, u64 now)
+{
+	u32 interactive = node_queue(cpu, QUEUE_INTERACTIVE);
+	u64 most = own * knobs.preempt_thresh_ns;
+	u64 part = own * nr_online;
+	u64 bound, all, turn_ns;
+
+	if (own <= 1 ||
+	    time_delta(now, queue_state_of(interactive)->filled_ns) < BATCH_STALL_MAX_NS)
+		return 0;
+	bound = own + nr_bound_elsewhere(cpu);
+	if (part <= bound)
+		return 0;
+	all = nr_online + bound + nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE)) +
+	      nr_queued(interactive) + nr_queued(interactive + QUEUE_BATCH);
+	turn_ns = all > part ? cpu_ctx_of(cpu)->other_ran_ns * part / (all - part) : most;
+	most = most < BATCH_STALL_MAX_NS ? most : BATCH_STALL_MAX_NS;
+	return turn_ns < most ? turn_ns : most;
+}
+
+/*
+ * What is not batch work has had its runs here for now, and not only moments. As long as some batch work runs it is no
+ * matter of runs here, but of its share of all CPUs: it would have a turn on each of them at the same time.
+ */
+static __always_inline bool is_batch_due(s32 cpu, u64 now)
+{
+	const struct cpu_ctx *c = cpu_ctx_of(cpu);
+	u32 running = nr_running(node_queue(cpu, QUEUE_BATCH));
+
+	if (!c->since_batch || c->other_ran_ns < BATCH_DUE_AFTER_NS)
+		return false;
+	return ((!running || is_crowded(cpu)) && c->since_batch >= deficit_budget(cpu, now)) ||
+	       is_batch_squeezed(cpu, running) ||
+	       own_turn_ns(cpu, nr_queued(cpu_queue(cpu, QUEUE_BATCH)), now) >=
+		       knobs.preempt_thresh_ns;
+}
+
+/*
+ * For how long no wake-up interrupts the turn of batch work that begins here: not at all if it is not due. Work of the CPU's
+ * own queue that goes first since it had no turn would have nothing but moments.
+ */
+static __always_inline u64 protected_ns(const struct task_ctx *t, s32 cpu, u64 now)
+{
+	u64 least = knobs.preempt_thresh_ns;
+	u64 turn_ns;
+
+	if (t->queue == cpu_queue(cpu, QUEUE_BATCH) &&
+	    cpu_ctx_of(cpu)->other_ran_ns >= BATCH_DUE_AFTER_NS) {
+		turn_ns = own_turn_ns(cpu, nr_queued(t->queue) + 1, now);
+		if (turn_ns >= least)
+			return turn_ns;
+		if (time_delta(now, wait_start(queue_state_of(t->queue)->turn_ns)) >
+		    batch_stall_max_ns())
+			return least;
+	}
+	return is_batch_due(cpu, now) ? least : 0;
+}
+
+/* Step 2. Deficit round robin: after so many runs of other tiers, one of batch before those that wait. */
+VERIFIED_ONCE bool force_batch(s32 cpu, u64 now)
+{
+	u32 queue = node_queue(cpu, QUEUE_BATCH);
+
+	if (!is_batch_due(cpu, now) || !interactive_waits(cpu) || is_postponed(cpu, now) ||
+	    (!nr_running(queue) && !claim_turn(queue, now)) || !take_batch(cpu, false, now))
+		return false;
+	count(CNT_DEFICIT_FORCED);
+	return true;
+}
+
+#endif /* __PANDEMONIUM_DUE_BPF_H */
