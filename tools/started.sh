@@ -77,6 +77,7 @@ keep_started() {
       mv "$file.part" "$file"
     else
       status=1
+      rm -f "$file.part"
       cat "$work/serial"
     fi
     say quit

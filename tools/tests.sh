@@ -66,7 +66,7 @@ vm_tests() {
 
 # bare_test RUN FILE: the test on every kernel and number of CPUs that it asks for, as RUN, a kind of step.
 bare_test() {
-  local run=$1 name kernel cpus
+  local run=$1 name kernel cpus vm_time vm_append vm_acpi vm_qemu vm_tools vm_shared_start
   shift
   name=$(basename "$1" .sh)
   test_settings "$1"
@@ -80,6 +80,7 @@ bare_test() {
 }
 
 system_test() {
+  local vm_time vm_append vm_acpi vm_qemu vm_tools vm_shared_start
   test_settings "$1"
   # These load and unload the scheduler under load many times.
   vm_time=$(setting "$1" time single)
