@@ -3,11 +3,13 @@
 
 use std::ops::RangeInclusive;
 
-use pandemonium_bpf_host::machine::{Machine, Task};
-use pandemonium_bpf_host::scenes::{irregular, spawn};
+use pandemonium_bpf_host::machine::{BATCH, INTERACTIVE, Kind, Machine, Task};
+use pandemonium_bpf_host::scenes::{asleep, irregular, running, spawn};
+use pandemonium_policy::Settings;
 
 const MS: u64 = 1_000_000;
 const SEC: u64 = 1_000 * MS;
+const KTHREAD: u32 = 0x20_0000;
 
 /// A task that computes from here on, on these CPUs alone.
 fn bound_hog(m: &mut Machine, cpus: &[u32]) -> Task {
@@ -159,6 +161,40 @@ fn hogs_that_are_bound_to_the_same_cpus_spread_over_them_and_have_equal_parts() 
                 .all(|share| (share / expected - 1.0).abs() < 0.03),
             "{scene}: {shares:.3?} of {expected:.3}"
         );
+    }
+}
+
+#[test]
+fn what_is_bound_does_not_go_to_the_queue_of_a_cpu_that_goes_offline() {
+    for goes_offline in [false, true] {
+        let mut m = Machine::with_cpus(3);
+        m.choose(&Settings {
+            local_kthreads: true,
+            ..Default::default()
+        });
+        // A thread of the kernel that takes the CPU down begins to run there.
+        running(&mut m, BATCH, 1);
+        let kthread = asleep(&mut m, INTERACTIVE, 1);
+        m.set_flags(kthread, KTHREAD);
+        m.bind(kthread, &[1]);
+        m.interrupt(kthread, 1);
+        if goes_offline {
+            m.begin_offline(1);
+        }
+        m.sleep(1);
+        assert_eq!(m.running(1), Some(kthread));
+        for _ in 0..4 {
+            let hog = m.task("bound");
+            m.bind(hog, &[0, 1]);
+            m.fork(hog, 0);
+        }
+        let mut seen = 0;
+        for _ in 0..100 {
+            m.advance(4 * MS);
+            m.tick(0);
+            seen = seen.max(m.waiting_for(1, Kind::Batch));
+        }
+        assert_eq!(seen > 0, !goes_offline, "{seen}");
     }
 }
 
