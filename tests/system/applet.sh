@@ -2,7 +2,7 @@
 # The window of the package beside the installed service, for an ordinary user at the first terminal: what polkit grants
 # whoever sits there is done, everything else is refused in a sentence. There is no desktop in this machine: it borrows
 # that of the image that it runs in, with the package installed on top.
-# timeout: 1200
+# timeout: 1800
 # package: applet
 # qemu: -virtfs local,path=/,mount_tag=image,security_model=none,multidevs=remap,readonly=on
 set -Eeu
