@@ -2,8 +2,9 @@
 # Machines that have started: kept once, in a file, and gone on from by every test that wants the same machine. To start
 # one takes an emulator longer than most tests. Everything here runs inside the build image.
 #
-# The guest stops its own machine where it waits for the name of a script (tools/guest/await-script.c), which in exact
-# virtual time is the same instruction each time. QEMU writes the machine to a file as if it moved to another host.
+# The guest stops its own machine where it waits for the number of a script (tools/guest/await-script.c), which in exact
+# virtual time is the same instruction each time. QEMU writes the machine to a file as if it moved to another host. Two that
+# go on from it need not be equal to the byte, so the benchmark starts its own.
 
 # What a machine that can be kept has besides.
 started_arguments=(-device "pvpanic-pci,addr=0x10" -action panic=pause)
