@@ -82,6 +82,7 @@ keep_started() {
       cat "$work/serial"
     fi
     say quit
+    # What it was is in the file by now, or told above; how QEMU ends says no more.
     wait "$machine" || true
   } 7<>"$work/monitor.in" 8<>"$work/monitor.out"
   remove_tree "$work"
