@@ -148,6 +148,15 @@ static __always_inline bool has_just_begun(const struct task_ctx *t)
 	       t->awake_run_ns < BATCH_DUE_AFTER_NS;
 }
 
+/* Tasks in the four queues that steps 0 to 6 are about. */
+static __always_inline u64 nr_waiting(s32 cpu)
+{
+	return nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE)) +
+	       nr_queued(cpu_queue(cpu, QUEUE_BATCH)) +
+	       nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)) +
+	       nr_queued(node_queue(cpu, QUEUE_BATCH));
+}
+
 /* Steps 0 to 6, after the first of which a launch may come, and whether one of them found something to run. */
 static __always_inline bool take_work(s32 cpu, struct task_struct *prev, struct task_ctx *t,
 				      u64 now)

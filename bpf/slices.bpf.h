@@ -66,15 +66,6 @@ static __always_inline void keep_slice(struct task_ctx *t, u64 now)
 /* Batch work of which nothing runs goes first after this, and what is woken where it waits is no longer next at once. */
 #define BATCH_STALL_MAX_NS (4 * NSEC_PER_MSEC_)
 
-/* Tasks in the four queues that steps 0 to 6 are about. */
-static __always_inline u64 nr_waiting(s32 cpu)
-{
-	return nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE)) +
-	       nr_queued(cpu_queue(cpu, QUEUE_BATCH)) +
-	       nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)) +
-	       nr_queued(node_queue(cpu, QUEUE_BATCH));
-}
-
 static __always_inline bool batch_waits(s32 cpu)
 {
 	return nr_queued(node_queue(cpu, QUEUE_BATCH)) || nr_queued(cpu_queue(cpu, QUEUE_BATCH));
