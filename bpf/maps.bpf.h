@@ -70,7 +70,6 @@ s32 nr_stealable SEC(".data.stealable") __attribute__((aligned(CACHE_LINE)));
  * @stealable counts those of them that other CPUs may take.
  * @running counts the CPUs that run one of its tasks; of batch queues only.
  * @rare counts those of its tasks that are short and rare; of interactive queues only.
- * @scans numbers the looks at single tasks.
  */
 struct queue_state {
 	u64 clock;
@@ -88,7 +87,6 @@ struct queue_state {
 		s32 running;
 		s32 rare;
 	};
-	u32 scans;
 } __attribute__((aligned(CACHE_LINE)));
 
 /* Room for 2 * (MAX_CPUS + MAX_NODES), as a power of two: a mask is one path for the verifier, a test two. */

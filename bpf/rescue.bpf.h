@@ -28,7 +28,7 @@
 #define OWN_LEAD_MAX_NS (8 * NSEC_PER_MSEC_)
 #define SCAN_DEPTH	64
 #define SCAN_PERIOD_NS	(20 * NSEC_PER_MSEC_)
-/* While a scan finds starved tasks, the next one comes sooner. */
+/* While a scan finds starved tasks, the next one comes sooner. The period is an odd number of these. */
 #define SCAN_AGAIN_NS (4 * NSEC_PER_MSEC_)
 
 /*
@@ -292,8 +292,9 @@ enum scan {
 };
 
 /*
- * Moves the first that is found. @depth is an argument so that the verifier does not know it: it would look at every
- * turn of the loop.
+ * Moves the first that is found and may run here. One that may not came before another CPU was online and waits among what
+ * may run on any: it is for its own CPU to find, whichever looks first. @depth is an argument so that the verifier does not
+ * know it: it would look at every turn of the loop.
  */
 VERIFIED_ONCE bool take_out_of_turn(u32 queue, s32 cpu, u32 scan, u64 now, u32 depth)
 {
@@ -305,9 +306,12 @@ VERIFIED_ONCE bool take_out_of_turn(u32 queue, s32 cpu, u32 scan, u64 now, u32 d
 		if (!depth--)
 			break;
 		t = task_ctx_of(p);
-		if (!t || !(scan == SCAN_GROWN ? may_pass_young(p, t) : is_starved(p, t, now)) ||
-		    !may_run_here(p, cpu))
+		if (!t || !(scan == SCAN_GROWN ? may_pass_young(p, t) : is_starved(p, t, now)))
 			continue;
+		if (!may_run_here(p, cpu)) {
+			queue_state_of(queue)->scan_after = now;
+			continue;
+		}
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, SCX_ENQ_IMMED)) {
 			t->is_rescued = true;
 			queue_state_of(queue)->served_ns = now;
@@ -317,15 +321,18 @@ VERIFIED_ONCE bool take_out_of_turn(u32 queue, s32 cpu, u32 scan, u64 now, u32 d
 	return false;
 }
 
-/* The overtaken ones are behind the favoured ones near the head, or at the tail if there are many. */
+/*
+ * The overtaken ones are behind the favoured ones near the head, or at the tail if there are many, which is looked at every
+ * second time, by all CPUs that look then.
+ */
 VERIFIED_ONCE bool take_starved_task(u32 queue, s32 cpu, u64 now)
 {
 	struct queue_state *q = queue_state_of(queue);
-	u32 scan = q->scans & 1 ? SCAN_STARVED_TAIL : SCAN_STARVED_HEAD;
+	bool from_tail = nr_queued(queue) > SCAN_DEPTH && now / SCAN_AGAIN_NS & 1;
+	u32 scan = from_tail ? SCAN_STARVED_TAIL : SCAN_STARVED_HEAD;
 
 	if (time_before(now, q->scan_after) || !nr_queued(queue))
 		return false;
-	q->scans++;
 	q->scan_after = now + SCAN_PERIOD_NS;
 	if (!take_out_of_turn(queue, cpu, scan, now, SCAN_DEPTH))
 		return false;

@@ -37,7 +37,7 @@ step() {
   else
     failed=$((failed + 1))
     echo "FAILED  $((SECONDS - start)) s"
-    tail -n 60 "$log" | sed 's/^/    /'
+    tail -n 200 "$log" | sed 's/^/    /'
     echo "    (everything it said: ${log#"$top"/})"
   fi
 }

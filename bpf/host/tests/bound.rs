@@ -268,3 +268,29 @@ fn hogs_that_are_bound_to_each_cpu_alike_leave_such_sleepers_their_parts() {
         }
     }
 }
+
+#[test]
+fn what_waits_for_its_only_cpu_is_found_after_another_came_that_looks_first() {
+    let mut m = Machine::with_cpus(2);
+    let free = spawn(&mut m, 0, 100 * SEC, 0);
+    m.run_for(3 * MS);
+    m.take_offline(0);
+    m.run_for(3 * MS);
+    let bound: Vec<Task> = (0..3)
+        .map(|_| {
+            let hog = spawn(&mut m, 1, 100 * SEC, 0);
+            m.run_for(3 * MS);
+            m.bind(hog, &[1]);
+            hog
+        })
+        .collect();
+    m.run_for(6 * MS);
+    assert!(m.waiting_in_node(0, Kind::Batch) > 1, "any CPU may run all");
+    m.take_online(0);
+    m.run_for(2 * SEC);
+    for hog in &bound {
+        let view = m.view(*hog);
+        assert!(view.longest_wait_ns < 400 * MS, "{view:?}");
+    }
+    assert_eq!(m.cpu_of(free), Some(0));
+}
