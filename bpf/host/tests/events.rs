@@ -26,6 +26,10 @@ enum Event {
         task: usize,
         changer: u32,
     },
+    Weigh {
+        task: usize,
+        weight: u32,
+    },
     Hold(u32),
     Unhold(u32),
     Offline(u32),
@@ -40,6 +44,8 @@ fn event() -> impl Strategy<Value = Event> {
             .prop_map(|(task, cpus)| Event::Bind { task, cpus }),
         3 => (any::<usize>(), any::<u32>())
             .prop_map(|(task, changer)| Event::Change { task, changer }),
+        1 => (any::<usize>(), 1..10_000u32)
+            .prop_map(|(task, weight)| Event::Weigh { task, weight }),
         1 => any::<u32>().prop_map(Event::Hold),
         1 => any::<u32>().prop_map(Event::Unhold),
         1 => any::<u32>().prop_map(Event::Offline),
@@ -109,6 +115,12 @@ impl Stage {
                 if nr_tasks > 0 {
                     let changer = self.cpus[changer as usize % self.cpus.len()];
                     self.m.change(self.tasks[task % nr_tasks].0, changer);
+                }
+            }
+            Event::Weigh { task, weight } => {
+                let nr_tasks = self.tasks.len();
+                if nr_tasks > 0 {
+                    self.m.set_weight(self.tasks[task % nr_tasks].0, weight);
                 }
             }
             Event::Hold(cpu) => self.hold(cpu as usize % self.cpus.len(), true),
