@@ -8,7 +8,8 @@ use std::process::Stdio;
 
 use binary::{stderr, stdout};
 use pandemonium_api::BusError;
-use pretended::{EXPORTED, Pretended};
+use pretended::Pretended;
+use pretended::processes::EXPORTED;
 
 #[test]
 fn profiles_are_listed_with_and_without_the_word_for_it() {

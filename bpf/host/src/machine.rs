@@ -3,97 +3,22 @@
 //! Time passes only when a test lets it, and everything happens in one order, so every outcome is exact.
 //! What the kernel would end the scheduler for makes the test fail.
 
+mod calls;
 mod habits;
+mod views;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString};
 use std::sync::MutexGuard;
 
 use pandemonium_policy::idle_layout::{IdleLayout, NO_LLC};
 use pandemonium_policy::limits::{BURST_WINDOW_NS, LONGRUN_NS};
 use pandemonium_policy::{Cpu, Knobs, Limits, Settings, Topology};
 
+use calls::*;
 use habits::Habit;
-
-// SAFETY: `kernel.c` and `scheduler.c` define each of these with the same types. They touch only their own
-// static state, which `Machine` guards, read no more of an array than its type says, keep no pointer but
-// that of `host_set_executable`, which gets one to text that lives for ever, and take no number of a task or
-// CPU that they did not give out.
-unsafe extern "C" {
-    safe fn kernel_reset(nr_cpus: u32);
-    safe fn kernel_start() -> i32;
-    safe fn kernel_error() -> *const c_char;
-    safe fn kernel_set_online(cpu: u32, online: bool);
-    safe fn kernel_advance(ns: u64);
-    safe fn kernel_now() -> u64;
-    safe fn kernel_sleep(cpu: i32, state: u32);
-    safe fn kernel_exit(cpu: i32);
-    safe fn kernel_tick(cpu: i32);
-    safe fn kernel_set_interrupts(cpu: i32, enabled: bool);
-    safe fn kernel_hold(cpu: i32);
-    safe fn kernel_unhold(cpu: i32);
-    safe fn kernel_begin_offline(cpu: i32);
-    safe fn kernel_offline(cpu: i32);
-    safe fn kernel_online(cpu: i32);
-    safe fn kernel_nr_in(queue: u64) -> u64;
-
-    safe fn host_set_knobs(values: &[u64; 10], size: u64);
-    safe fn host_set_machine(nr_cpu_ids: u32, nr_nodes: u32, nr_llcs: u32);
-    safe fn host_set_waits(overflow_ns: u64, starvation_ns: u64, ceiling_ns: u64, longrun_ns: u64);
-    safe fn host_set_budgets(deficit: u32, longrun: u32, interactive_max: u32, depth: u32);
-    safe fn host_set_burst(window_ns: u64, wakeups: u32);
-    safe fn host_set_choices(idle_selector: bool, local_kthreads: bool, slice_lag_ns: i64);
-    safe fn host_set_domain(llc: u32, words: &[u64; 2]);
-    safe fn host_add_pattern(text: &[u8; 16], mask: &[u8; 16]);
-    safe fn host_set_drains(drains: bool);
-    safe fn host_pin(pinned: bool);
-    safe fn host_set_cpu(cpu: u32, node: u32, l2: u32, llc: u16, bit: u16, l2_mask: u64);
-    safe fn host_set_llc(
-        llc: u32,
-        node: u32,
-        single: &[u64; 2],
-        pair: &[u64; 2],
-        cpus: &[u16; 128],
-    );
-    fn host_predict(comm: *const c_char, tier: u32, freq: u32, csw: u32, avg_runtime_ns: u64);
-
-    safe fn host_counter(what: u32) -> u64;
-    safe fn host_nr_sent() -> u64;
-    safe fn host_sleeps(class: u32) -> u64;
-    safe fn host_wakes(tier: u32) -> u64;
-    safe fn host_wake_sum_ns() -> u64;
-    safe fn host_read_sent(out: &mut Observation);
-    safe fn host_fill_records();
-    safe fn host_read_task(task: u32, out: &mut View);
-    safe fn host_current(cpu: i32) -> i64;
-    safe fn host_nr_waiting(queue: u32) -> u64;
-    safe fn host_counts_agree() -> bool;
-    safe fn host_cpu_queue(cpu: i32, kind: u32) -> u32;
-    safe fn host_node_queue(node: u32, kind: u32) -> u32;
-    safe fn host_tier_on(cpu: i32) -> u32;
-    safe fn host_is_burst() -> bool;
-    safe fn host_is_longrun(cpu: i32) -> bool;
-
-    fn host_new_task(comm: *const c_char) -> u32;
-    fn host_set_comm(task: u32, comm: *const c_char);
-    fn host_set_executable(task: u32, name: *const c_char, uid: u32, mode: u32, magic: u64);
-    safe fn host_set_history(task: u32, freq: u32, csw: u32, avg_runtime_ns: u64);
-    safe fn host_forget_wait(task: u32);
-    safe fn host_set_vtime(task: u32, ahead_of_clock: i64);
-    safe fn host_set_flags(task: u32, flags: u32);
-    safe fn host_set_policy(task: u32, policy: u32);
-    safe fn host_set_weight(task: u32, weight: u32);
-    safe fn host_set_migration_disabled(task: u32, disabled: bool);
-    safe fn host_allow(task: u32, cpu: u32, allowed: bool);
-    safe fn host_change(task: u32, changer: i32);
-    safe fn host_rebind(task: u32);
-    safe fn host_is_marked_idle(cpu: u32) -> bool;
-    safe fn host_enter(task: u32, cpu: i32);
-    safe fn host_fork(task: u32, cpu: i32);
-    safe fn host_wake(task: u32, waker: i32, sync: bool, by_interrupt: bool);
-    safe fn host_join_group(task: u32, is_idle: bool);
-}
+pub use views::{Counter, Observation, View};
 
 /// Time between two ticks of a busy CPU, ns: `CONFIG_HZ=250`.
 pub const TICK_NS: u64 = 4_000_000;
@@ -119,97 +44,6 @@ pub enum Kind {
     Interactive,
     /// Batch work, and what queues with it.
     Batch,
-}
-
-/// `enum counter`, in its order.
-#[derive(Clone, Copy, Debug)]
-#[expect(missing_docs, reason = "the names are those of the counters in intf.h")]
-pub enum Counter {
-    Dispatches,
-    IdlePlacements,
-    Shared,
-    TickPreempts,
-    Keeps,
-    KicksHard,
-    KicksSoft,
-    Wakeups,
-    Requeues,
-    OverflowRescues,
-    StarvationRescues,
-    SojournRescues,
-    DeficitForced,
-    Steals,
-    Drained,
-    ObservationsLost,
-    WarmStarts,
-    Boosts,
-    BoostsSpent,
-    BurstsCusum,
-    BurstsWakeups,
-    Guarded,
-    DomainSpills,
-    LocalKthreads,
-    L2Placements,
-    StrongWaits,
-}
-
-/// What the scheduler and the kernel know of a task; `struct host_task`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct View {
-    /// What is left of its slice, ns.
-    pub slice_ns: u64,
-    /// Virtual time, ns.
-    pub vtime: u64,
-    /// That of its queue's clock.
-    pub clock: u64,
-    /// Average run between two sleeps, ns.
-    pub avg_runtime_ns: u64,
-    /// The longest it has waited for a CPU since [`Machine::forget_wait`], ns.
-    pub longest_wait_ns: u64,
-    /// CPU time so far, ns.
-    pub ran_ns: u64,
-    /// `enum tier`.
-    pub tier: u32,
-    /// Wake-ups that its averages are from.
-    pub age: u32,
-    /// Latency criticality.
-    pub lat_cri: u32,
-    /// The queue its virtual time counts in.
-    pub queue: u32,
-    /// Where it runs or ran last.
-    pub cpu: i32,
-    /// In a queue of the kernel, local ones included.
-    pub waits: bool,
-    /// Wake-ups in 100 ms, on average.
-    pub wakeup_freq: u32,
-    /// Context switches in 100 ms, on average.
-    pub csw_rate: u32,
-    /// Its place in the queue that it was inserted into last.
-    pub deadline: u64,
-}
-
-/// What the daemon is told of a task; `struct observation`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Observation {
-    kind: u32,
-    /// `enum tier`.
-    pub tier: u32,
-    /// Average run between two sleeps, ns.
-    pub avg_runtime_ns: u64,
-    /// How far runs are from it, ns.
-    pub runtime_dev_ns: u64,
-    /// Wake-ups in 100 ms.
-    pub wakeup_freq: u32,
-    /// Context switches in 100 ms.
-    pub csw_rate: u32,
-    /// Latency criticality.
-    pub lat_cri: u32,
-    /// Whether it is over; 0 or 1.
-    pub exited: u32,
-    /// Its name.
-    pub comm: [u8; 16],
 }
 
 /// A task of one [`Machine`].

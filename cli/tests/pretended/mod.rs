@@ -2,23 +2,24 @@
 //! remembers every request.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+mod metrics;
+pub mod processes;
+
 use std::collections::{BTreeMap, HashMap};
-use std::io::{PipeWriter, Read, Write};
+use std::io::{PipeWriter, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pandemonium_api::{
-    API_LEVEL, BUS_NAME, BusError, HistoryPoint, HoldRow, LastExit, MAX_POINTS, ModeOptions,
-    OBJECT_PATH, ProfileDetails, ProfileRow, Refusal, Snapshot,
+    API_LEVEL, BUS_NAME, BusError, HoldRow, LastExit, ModeOptions, OBJECT_PATH, Refusal,
 };
 use tempfile::TempDir;
 use tokio::sync::oneshot;
-use zbus::message::Header;
-use zbus::names::BusName;
-use zbus::object_server::SignalEmitter;
-use zbus::{Connection, OwnedFd, OwnedVariant, Variant};
+use zbus::OwnedVariant;
 use zbus::{connection, interface};
 
 use crate::bus::Bus;
+use metrics::Metrics;
+use processes::Processes;
 
 /// What the daemon keeps.
 pub struct Kept {
@@ -348,161 +349,6 @@ impl OldScheduler {
         1
     }
 }
-
-struct Metrics(Shared);
-
-fn snapshot(sampled_usec: u64) -> Snapshot {
-    Snapshot {
-        state: "running".into(),
-        mode: "adaptive".into(),
-        regime: "HEAVY".into(),
-        burst: true,
-        online_cpus: 8,
-        interactive_running: 3,
-        sampled_usec,
-        ..Snapshot::default()
-    }
-}
-
-#[interface(name = "org.pandemonium.Metrics1")]
-impl Metrics {
-    fn get_snapshot(&self) -> Snapshot {
-        let mut kept = self.0.lock();
-        kept.snapshots += 1;
-        snapshot(kept.snapshots)
-    }
-
-    async fn subscribe(
-        &self,
-        interval_ms: u32,
-        #[zbus(header)] header: Header<'_>,
-        #[zbus(connection)] connection: &Connection,
-    ) -> Result<(), Refusal> {
-        let samples = {
-            let mut kept = self.0.lock();
-            kept.ask(format!("subscribe {interval_ms}"))?;
-            kept.samples.clone()
-        };
-        let caller = BusName::from(header.sender().expect("a name").to_owned());
-        let emitter = SignalEmitter::new(connection, OBJECT_PATH).expect("a path");
-        let emitter = emitter.set_destination(caller);
-        for usec in samples {
-            let sent = Metrics::sample(&emitter, snapshot(usec)).await;
-            sent.expect("the bus takes it");
-        }
-        Ok(())
-    }
-
-    #[zbus(signal)]
-    async fn sample(emitter: &SignalEmitter<'_>, sample: Snapshot) -> zbus::Result<()>;
-
-    /// A page and a half; as the real one, no more than a page at once.
-    fn get_history(&self, since_usec: u64, max: u32) -> Vec<HistoryPoint> {
-        let end = u64::MAX - 1;
-        let points = (end - 900..end).filter(|usec| *usec > since_usec);
-        let point = |usec| HistoryPoint {
-            usec,
-            regime: 1,
-            ..HistoryPoint::default()
-        };
-        points
-            .map(point)
-            .take(max.min(MAX_POINTS) as usize)
-            .collect()
-    }
-}
-
-struct Processes(Shared);
-
-fn row(name: &[u8], tier: &str) -> ProfileRow {
-    ProfileRow {
-        comm: name.to_vec(),
-        name: String::from_utf8_lossy(name).into_owned(),
-        tier: tier.into(),
-        confidence_permille: 900,
-        observations: 12,
-        avg_runtime_ns: 300_000,
-        runtime_dev_ns: 20_000,
-        wakeup_freq: 60,
-        last_used: 3,
-    }
-}
-
-#[interface(name = "org.pandemonium.Processes1")]
-impl Processes {
-    #[zbus(property)]
-    fn generation(&self) -> u64 {
-        1
-    }
-
-    fn list(
-        &self,
-        _offset: u32,
-        _limit: u32,
-        filter: HashMap<String, OwnedVariant>,
-    ) -> (Vec<ProfileRow>, u32, u64) {
-        let mut rows = vec![row(b"kwin", "lat_critical")];
-        if filter.is_empty() {
-            rows.push(row(b"cc1", "batch"));
-        }
-        let total = rows.len() as u32;
-        (rows, total, 1)
-    }
-
-    fn get(&self, name: Vec<u8>) -> (ProfileRow, ProfileDetails) {
-        let details = ProfileDetails {
-            pinned: true,
-            ..ProfileDetails::default()
-        };
-        (row(&name, "batch"), details)
-    }
-
-    fn pin(&self, name: Vec<u8>, tier: String) -> Result<(), Refusal> {
-        self.0.lock().ask(format!("pin {name:?} {tier}"))
-    }
-
-    fn unpin(&self, name: Vec<u8>) -> Result<(), Refusal> {
-        self.0.lock().ask(format!("unpin {name:?}"))
-    }
-
-    fn forget(&self, name: Vec<u8>) -> Result<(), Refusal> {
-        self.0.lock().ask(format!("forget {name:?}"))
-    }
-
-    fn forget_all(&self) -> Result<u32, Refusal> {
-        self.0.lock().ask("forget all".to_owned()).map(|()| 7)
-    }
-
-    /// More than a pipe holds.
-    fn export(&self, to: OwnedFd) -> Result<(), Refusal> {
-        self.0.lock().ask("export".to_owned())?;
-        let to = std::os::fd::OwnedFd::from(to);
-        std::thread::spawn(move || {
-            let _ = std::fs::File::from(to).write_all(&vec![b'#'; EXPORTED]);
-        });
-        Ok(())
-    }
-
-    fn import(
-        &self,
-        from: OwnedFd,
-        options: HashMap<String, OwnedVariant>,
-    ) -> Result<u32, Refusal> {
-        let mut text = String::new();
-        let mut from = std::fs::File::from(std::os::fd::OwnedFd::from(from));
-        from.read_to_string(&mut text).expect("readable");
-        let is_replacing = options
-            .values()
-            .any(|value| matches!(**value, Variant::Bool(true)));
-        self.0
-            .lock()
-            .ask(format!("import {text} {is_replacing}"))
-            .map(|()| 2)
-    }
-}
-
-/// How much the pretended export is.
-pub const EXPORTED: usize = 200_000;
 
 /// A daemon on a bus of its own; both end with this.
 pub struct Pretended {
