@@ -92,7 +92,7 @@ static __always_inline bool has_waiters(s32 cpu)
 /*
  * A waker counts its task as queued before it looks for an idle CPU a last time; so either it sees the
  * bit, or this sees the task. Where the kernel cannot be asked to look again, the task waits for
- * another CPU.
+ * another CPU. One that goes offline idles a last time when it takes no interrupts any more, and is not asked.
  */
 static __always_inline void note_idle(s32 cpu, bool idle)
 {
@@ -101,7 +101,8 @@ static __always_inline void note_idle(s32 cpu, bool idle)
 		return;
 	}
 	mark_idle(cpu);
-	if (has_waiters(cpu) && bpf_ksym_exists(scx_bpf_kick_cpu___optional))
+	if (cpu_ctx_of(cpu)->online && has_waiters(cpu) &&
+	    bpf_ksym_exists(scx_bpf_kick_cpu___optional))
 		scx_bpf_kick_cpu___optional(cpu, SCX_KICK_IDLE);
 }
 
