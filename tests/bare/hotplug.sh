@@ -2,6 +2,7 @@
 # CPUs come and go under load, with tasks pinned to them: not even a restart.
 # cpus: 4
 # time: single
+# start: own
 set -eu
 . ./lib/daemon.sh
 start_daemon
