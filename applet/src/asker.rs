@@ -8,6 +8,9 @@ use gtk::glib;
 use crate::link::{Daemon, Link, Trouble};
 use crate::words;
 
+/// Seconds that a sentence shows. They say what to do as well, which takes longer to read than the toolkit's 5 allow.
+const SHOWN: u32 = 10;
+
 /// Asks, and tells the person if it was not done. Cheap to clone.
 #[derive(Clone)]
 pub struct Asker {
@@ -28,7 +31,10 @@ impl Asker {
 
     /// Says something in passing.
     pub fn say(&self, sentence: &str) {
-        let toast = adw::Toast::builder().use_markup(false).build();
+        let toast = adw::Toast::builder()
+            .use_markup(false)
+            .timeout(SHOWN)
+            .build();
         toast.set_title(sentence);
         self.toasts.add_toast(toast);
     }

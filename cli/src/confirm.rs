@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::time::Duration;
 
+use pandemonium_api::Scheduler1Proxy;
 use tokio::sync::mpsc;
 
 use crate::connection::{Daemon, answer, block_on, explain};
@@ -11,6 +12,9 @@ use crate::status::now_usec;
 
 /// Between two looks at the clock.
 const LOOK: Duration = Duration::from_millis(250);
+
+/// What `ModeReason` says of a mode that went back.
+const REVERT: &str = "revert";
 
 /// How the question ended.
 enum Answer {
@@ -41,29 +45,43 @@ pub fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks whether to keep the mode, and does so. Whether it is kept.
-pub async fn ask(daemon: &Daemon, mode: &str) -> Result<bool, Error> {
-    let end = question(daemon, mode).await;
+/// Asks whether to keep the mode, for the next start too or not, and does so. Whether it is kept.
+pub async fn ask(daemon: &Daemon, mode: &str, is_lasting: bool) -> Result<bool, Error> {
+    // A daemon that went away would be in the cache for ever.
+    let scheduler = answer(daemon.uncached()).await?;
+    let end = question(&scheduler, mode).await;
     // The countdown ends without a line end.
     eprintln!();
     let is_kept = match end? {
         Answer::Keep => {
-            daemon.scheduler.confirm().await.map_err(explain)?;
+            scheduler.confirm().await.map_err(explain)?;
             true
         }
         Answer::TakeBack => {
-            daemon.scheduler.revert().await.map_err(explain)?;
+            scheduler.revert().await.map_err(explain)?;
             false
         }
-        Answer::Over => answer(daemon.scheduler.requested_mode()).await? == mode,
+        Answer::Over => answer(was_kept(&scheduler, mode, is_lasting)).await?,
     };
     Ok(is_kept)
 }
 
-async fn question(daemon: &Daemon, mode: &str) -> Result<Answer, Error> {
+/// Whether somebody else kept it. What it goes back to may be the same mode, so that alone says nothing.
+async fn was_kept(
+    scheduler: &Scheduler1Proxy<'_>,
+    mode: &str,
+    is_lasting: bool,
+) -> zbus::Result<bool> {
+    let is_wanted =
+        scheduler.requested_mode().await? == mode && scheduler.mode_reason().await? != REVERT;
+    let is_remembered = !is_lasting || scheduler.boot_mode().await? == mode;
+    Ok(is_wanted && is_remembered)
+}
+
+async fn question(scheduler: &Scheduler1Proxy<'_>, mode: &str) -> Result<Answer, Error> {
     let mut lines = lines();
     loop {
-        let deadline = answer(daemon.scheduler.confirm_usec()).await?;
+        let deadline = answer(scheduler.confirm_usec()).await?;
         if deadline == 0 {
             return Ok(Answer::Over);
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use pandemonium_api::{self as api, BusError, Metrics1Proxy, Processes1Proxy, Scheduler1Proxy};
 use tokio::runtime::Runtime;
 use zbus::names::BusName;
+use zbus::proxy::CacheProperties;
 use zbus::{Connection, fdo};
 
 use crate::error::Error;
@@ -60,6 +61,17 @@ impl Daemon {
                 .build()
                 .await?,
         })
+    }
+
+    /// Properties as they are, not as they were when the event loop last had a turn or the daemon last said
+    /// something.
+    pub async fn uncached(&self) -> zbus::Result<Scheduler1Proxy<'static>> {
+        let known = self.scheduler.inner();
+        Scheduler1Proxy::builder(known.connection())
+            .destination(known.destination().to_owned())
+            .cache_properties(CacheProperties::No)
+            .build()
+            .await
     }
 
     /// Switches the mode. A password dialog may come first, so this waits as long as it takes.

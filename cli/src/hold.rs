@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -108,14 +109,29 @@ async fn cancelled(hold: Option<&Receiver>) {
     }
 }
 
-/// From here on these signals do not end this process, so that the hold lasts as long as the command.
+/// From here on these signals do not end this process, so that the hold lasts as long as the command. What is
+/// ignored stays so, or the command would not inherit that: `nohup` counts on it.
 fn listen() -> Result<Vec<(SignalNumber, Signal)>, Error> {
     let listen = |number: SignalNumber| {
         let stream = signal(SignalKind::from_raw(number.as_raw()));
         stream.map(|stream| (number, stream))
     };
-    let signals: io::Result<_> = PASSED_ON.into_iter().map(listen).collect();
+    let signals: io::Result<_> = PASSED_ON
+        .into_iter()
+        .filter(|number| !is_ignored(*number))
+        .map(listen)
+        .collect();
     signals.map_err(|error| Error::Failed(format!("signals cannot be passed on: {error}")))
+}
+
+/// Whether whoever started this wants the signal to be ignored.
+fn is_ignored(number: SignalNumber) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: without a new action nothing changes, and the old one has room for what is written.
+    let outcome =
+        unsafe { libc::sigaction(number.as_raw(), std::ptr::null(), action.as_mut_ptr()) };
+    // SAFETY: it was written if the call worked.
+    outcome == 0 && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
 }
 
 fn pass_on(signals: Vec<(SignalNumber, Signal)>, child: &Child) {

@@ -51,7 +51,7 @@ async fn switch(
     set.map_err(explain)?;
     if let Some(seconds) = arguments.confirm_timeout {
         if confirm::can_ask() {
-            let is_kept = confirm::ask(daemon, mode).await?;
+            let is_kept = confirm::ask(daemon, mode, arguments.persist).await?;
             return Ok(is_kept.then(|| mode.to_owned()));
         }
         let _ = writeln!(

@@ -98,6 +98,55 @@ fn whoever_may_not_switch_is_told_before_anything_is_measured() {
 }
 
 #[test]
+fn a_mode_that_cannot_be_loaded_is_not_wanted_any_more_afterwards() {
+    let daemon = Pretended::start();
+    daemon.kept().mode = "off".to_owned();
+    daemon.kept().cannot_load = true;
+    let output = daemon.run(SMALL);
+    assert_eq!(output.status.code(), Some(6));
+    let said = stderr(&output);
+    assert!(
+        said.ends_with("pandemonium: It cannot be loaded.\n"),
+        "{said}"
+    );
+    let requests = ["mode off", "mode adaptive", "mode off"];
+    assert_eq!(daemon.kept().requests, requests);
+}
+
+#[test]
+fn a_scheduler_that_was_stopped_is_stopped_again_and_its_mode_is_kept() {
+    let daemon = Pretended::start();
+    daemon.kept().state = "stopped";
+    daemon.kept().mode_reason = "request of uid 0";
+    let output = daemon.run("bench --rows floor --seconds 1 --modes adaptive");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let requests = ["mode off", "mode adaptive", "mode adaptive", "stop"];
+    assert_eq!(daemon.kept().requests.split_off(0), requests);
+
+    // It need not be loaded to be stopped.
+    daemon.kept().cannot_load = true;
+    let output = daemon.run("bench --rows floor --seconds 1 --modes bpf");
+    assert_eq!(output.status.code(), Some(6));
+    let said = stderr(&output);
+    assert!(
+        said.ends_with("pandemonium: It cannot be loaded.\n"),
+        "{said}"
+    );
+    let requests = ["mode off", "mode bpf", "mode adaptive", "stop"];
+    assert_eq!(daemon.kept().requests.split_off(0), requests);
+}
+
+#[test]
+fn a_scheduler_that_could_not_be_loaded_is_not_stopped_because_nobody_did() {
+    let daemon = Pretended::start();
+    daemon.kept().state = "stopped";
+    daemon.kept().mode_reason = "stopped";
+    let output = daemon.run("bench --rows floor --seconds 1 --modes adaptive");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(daemon.kept().requests, ["mode off", "mode adaptive"]);
+}
+
+#[test]
 fn ctrl_c_puts_the_mode_back() {
     let daemon = Pretended::start();
     let mut command = daemon.command("bench --rows floor,wakeup --seconds 600");

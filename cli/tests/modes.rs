@@ -5,7 +5,7 @@ mod bus;
 mod pretended;
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::Stdio;
+use std::process::{ChildStdin, Command, Stdio};
 
 use binary::{stderr, stdout};
 use pandemonium_api::BusError;
@@ -13,10 +13,26 @@ use pretended::Pretended;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-fn hold(daemon: &Pretended, options: &[&str], script: &str) -> std::process::Command {
+fn hold(daemon: &Pretended, options: &[&str], script: &str) -> Command {
     let mut command = daemon.command("hold adaptive");
     command.args(options).args(["--", "sh", "-c", script]);
     command
+}
+
+/// The command, started with signals as `env` makes them, whatever this process ignores.
+fn with_signals(option: &str, command: &Command) -> Command {
+    let mut with = Command::new("env");
+    with.arg(option)
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => with.env(name, value),
+            None => with.env_remove(name),
+        };
+    }
+    with.stdin(Stdio::null());
+    with
 }
 
 #[test]
@@ -56,34 +72,80 @@ fn options_of_a_mode_reach_the_daemon() {
     }
 }
 
-/// Runs the line on a terminal on which this is typed.
-fn on_a_terminal(daemon: &Pretended, line: &str, typed: &str) -> (Option<i32>, String) {
+/// Runs the line on a terminal; once it asks, this happens, with somebody's fingers on the keys.
+fn on_a_terminal(
+    daemon: &mut Pretended,
+    line: &str,
+    then: impl FnOnce(&mut Pretended, &mut ChildStdin),
+) -> (Option<i32>, String) {
     let binary = env!("CARGO_BIN_EXE_pandemonium");
-    let mut child = std::process::Command::new("script")
-        .args(["-qec", &format!("{binary} {line}"), "/dev/null"])
+    // One that asks for ever ends too, with a status of its own.
+    let line = format!("timeout --foreground 60 {binary} {line}");
+    let mut child = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
         .env("DBUS_SYSTEM_BUS_ADDRESS", &daemon.bus.address)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .expect("script is installed");
     let mut keys = child.stdin.take().expect("a pipe");
-    keys.write_all(typed.as_bytes()).expect("it listens");
-    let mut shown = String::new();
-    let mut screen = child.stdout.take().expect("a pipe");
-    screen.read_to_string(&mut shown).expect("text");
+    let mut screen = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut shown = Vec::new();
+    screen.read_until(b'?', &mut shown).expect("a question");
+    then(daemon, &mut keys);
+    screen.read_to_end(&mut shown).expect("an end");
+    let shown = String::from_utf8(shown).expect("text");
     (child.wait().expect("it ends").code(), shown)
 }
 
 #[test]
 fn on_a_terminal_the_question_is_asked_at_once() {
-    let daemon = Pretended::start();
+    let mut daemon = Pretended::start();
     let line = "mode bpf --confirm-timeout 30";
     for (typed, status, answer) in [("y\n", 0, "confirm"), ("n\n", 1, "revert")] {
-        let (code, shown) = on_a_terminal(&daemon, line, typed);
+        let (code, shown) = on_a_terminal(&mut daemon, line, |_, keys| {
+            keys.write_all(typed.as_bytes()).expect("it listens");
+        });
         assert_eq!(code, Some(status), "{shown}");
         assert!(shown.contains("Keep mode bpf?"), "{shown}");
         let asked = daemon.kept().requests.split_off(0);
         assert_eq!(asked, ["mode bpf on trial for 30", answer]);
+    }
+}
+
+#[test]
+fn the_question_ends_when_the_daemon_goes_away() {
+    let mut daemon = Pretended::start();
+    let line = "mode bpf --confirm-timeout 30";
+    let (code, shown) = on_a_terminal(&mut daemon, line, |daemon, _| daemon.leave());
+    assert_eq!(code, Some(3), "{shown}");
+    assert!(shown.contains("the daemon is not running"), "{shown}");
+}
+
+#[test]
+fn a_mode_that_goes_back_to_itself_was_not_kept() {
+    let mut daemon = Pretended::start();
+    let request = "request of uid 0";
+    for (line, mode_reason, boot_mode, is_kept) in [
+        ("mode bpf", "revert", "adaptive", false),
+        ("mode bpf --persist", "revert", "adaptive", false),
+        ("mode bpf --persist", "revert", "bpf", false),
+        // Somebody else asked for the same mode, but not for good.
+        ("mode bpf --persist", request, "adaptive", false),
+        ("mode bpf --persist", request, "bpf", true),
+        ("mode bpf", request, "adaptive", true),
+    ] {
+        let line = format!("{line} --confirm-timeout 30");
+        let (code, shown) = on_a_terminal(&mut daemon, &line, |daemon, _| {
+            let mut kept = daemon.kept();
+            kept.mode_reason = mode_reason;
+            kept.boot_mode = boot_mode;
+            kept.confirm_usec = 0;
+        });
+        let case = format!("{line}, then {mode_reason} and {boot_mode}: {shown}");
+        assert_eq!(code, Some(if is_kept { 0 } else { 1 }), "{case}");
+        let is_said = shown.contains("was not confirmed and went back");
+        assert_eq!(is_said, !is_kept, "{case}");
     }
 }
 
@@ -150,7 +212,7 @@ fn signals_are_passed_on_and_do_not_end_the_hold_before_the_command() {
     let daemon = Pretended::start();
     let script = "trap 'echo term; exit 7' TERM; trap 'echo int' INT; echo ready; \
                   while :; do sleep 0.05; done";
-    let mut child = hold(&daemon, &[], script)
+    let mut child = with_signals("--default-signal", &hold(&daemon, &[], script))
         .stdout(Stdio::piped())
         .spawn()
         .expect("it starts");
@@ -163,6 +225,17 @@ fn signals_are_passed_on_and_do_not_end_the_hold_before_the_command() {
     kill_process(id, Signal::TERM).expect("it runs");
     assert_eq!(next(), "term");
     assert_eq!(child.wait().expect("it ends").code(), Some(7));
+}
+
+#[test]
+fn what_whoever_started_it_ignores_the_command_ignores_too() {
+    let daemon = Pretended::start();
+    let command = hold(&daemon, &[], "kill -HUP $PPID $$; echo survived");
+    let output = with_signals("--ignore-signal=HUP", &command)
+        .output()
+        .expect("it starts");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "survived\n");
 }
 
 #[test]

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use pandemonium_api::{Scheduler1Proxy, state};
 use tokio::runtime::Runtime;
-use zbus::proxy::CacheProperties;
 
 use crate::connection::{Daemon, answer, explain};
 use crate::error::Error;
@@ -30,7 +29,7 @@ impl<'a> Selector<'a> {
     pub fn find(runtime: &'a Runtime) -> Result<Selector<'a>, Error> {
         let (scheduler, before) = runtime.block_on(async {
             let daemon = Daemon::connect().await?;
-            let scheduler = answer(uncached(&daemon)).await?;
+            let scheduler = answer(daemon.uncached()).await?;
             require_running(&scheduler).await?;
             let before = answer(scheduler.idle_selector()).await?;
             Ok::<_, Error>((scheduler, before))
@@ -92,16 +91,6 @@ impl<'a> Selector<'a> {
              `pandemonium idle-selector {before}`"
         )))
     }
-}
-
-/// Properties as they are, not as they were when the event loop last had a turn.
-pub async fn uncached(daemon: &Daemon) -> zbus::Result<Scheduler1Proxy<'static>> {
-    let known = daemon.scheduler.inner();
-    Scheduler1Proxy::builder(known.connection())
-        .destination(known.destination().to_owned())
-        .cache_properties(CacheProperties::No)
-        .build()
-        .await
 }
 
 async fn require_running(scheduler: &Scheduler1Proxy<'_>) -> Result<(), Error> {

@@ -30,7 +30,11 @@ pub struct Kept {
     pub power_map: BTreeMap<String, String>,
     pub idle_selector: bool,
     pub mode: String,
+    pub mode_reason: &'static str,
+    pub boot_mode: &'static str,
     pub confirm_usec: u64,
+    /// A mode that needs the scheduler is wanted from then on, and fails.
+    pub cannot_load: bool,
     /// Our end of the last hold.
     pub held: Option<PipeWriter>,
     /// What every change is refused with.
@@ -71,7 +75,10 @@ impl Shared {
             power_map: BTreeMap::from([("battery".into(), "0xf0".into())]),
             idle_selector: true,
             mode: "adaptive".into(),
+            mode_reason: "boot",
+            boot_mode: "bpf",
             confirm_usec: 0,
+            cannot_load: false,
             held: None,
             refusal: None,
             ends_at_request: None,
@@ -165,6 +172,9 @@ impl Scheduler {
         } else {
             mode
         };
+        if kept.cannot_load && kept.mode != "off" {
+            return Err(BusError::LoadFailed.because("It cannot be loaded."));
+        }
         Ok(())
     }
 
@@ -214,12 +224,12 @@ impl Scheduler {
 
     #[zbus(property)]
     fn boot_mode(&self) -> String {
-        "bpf".to_owned()
+        self.0.lock().boot_mode.to_owned()
     }
 
     #[zbus(property)]
     fn mode_reason(&self) -> String {
-        "boot".to_owned()
+        self.0.lock().mode_reason.to_owned()
     }
 
     #[zbus(property, name = "ConfirmUSec")]
@@ -355,7 +365,7 @@ pub struct Pretended {
     kept: Shared,
     /// Where the bus listens.
     pub bus: Bus,
-    _end: oneshot::Sender<()>,
+    end: Option<oneshot::Sender<()>>,
     _dir: TempDir,
 }
 
@@ -408,7 +418,7 @@ impl Pretended {
         Pretended {
             kept,
             bus,
-            _end: end,
+            end: Some(end),
             _dir: dir,
         }
     }
@@ -416,6 +426,11 @@ impl Pretended {
     /// What it keeps, to look at or to change.
     pub fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock()
+    }
+
+    /// It goes away, and the bus stays.
+    pub fn leave(&mut self) {
+        self.end = None;
     }
 
     /// The command line on its bus.
