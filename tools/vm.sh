@@ -26,7 +26,7 @@ vm_tools=()
 # time, so that where a CPU was says something.
 vm_words='console=ttyS0 quiet panic=-1 no_timer_check nokaslr'
 # And where a CPU's seconds are the host's: no comparing of clocks, for which 7.2 lets a CPU spin without interrupts until
-# another takes part. If the host is busy that lasts longer than the half second until the next time, and it never ends.
+# another takes part. On a busy host that may last longer than the half second until the next time, and so for ever.
 vm_words_by_the_wall='tsc=nowatchdog'
 # More programs for the next bare VMs, by what they are called elsewhere: paths.
 declare -A vm_programs=()
