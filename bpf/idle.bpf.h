@@ -90,6 +90,24 @@ static __always_inline bool has_waiters(s32 cpu)
 }
 
 /*
+ * The kernel waits for all that is on a CPU going offline to leave it, also for what waits in a shared queue and was there
+ * last. But only that CPU can notice, when it chooses what to run next, and an idle one does not when another CPU takes a
+ * task from such a queue: so whoever has taken one asks it to.
+ */
+VERIFIED_ONCE int wake_leaving_cpu(void)
+{
+	const struct cpumask *online = scx_bpf_get_online_cpumask();
+	u32 cpu = leaving_cpu - 1;
+
+	if (!bpf_cpumask_test_cpu(cpu, online))
+		leaving_cpu = 0;
+	else if (bpf_ksym_exists(scx_bpf_kick_cpu___optional))
+		scx_bpf_kick_cpu___optional(cpu, SCX_KICK_IDLE);
+	scx_bpf_put_cpumask(online);
+	return 0;
+}
+
+/*
  * A waker counts its task as queued before it looks for an idle CPU a last time; so either it sees the
  * bit, or this sees the task. Where the kernel cannot be asked to look again, the task waits for
  * another CPU. One that goes offline idles a last time when it takes no interrupts any more, and is not asked.
@@ -101,8 +119,11 @@ static __always_inline void note_idle(s32 cpu, bool idle)
 		return;
 	}
 	mark_idle(cpu);
-	if (cpu_ctx_of(cpu)->online && has_waiters(cpu) &&
-	    bpf_ksym_exists(scx_bpf_kick_cpu___optional))
+	if (!cpu_ctx_of(cpu)->online)
+		return;
+	if (leaving_cpu)
+		wake_leaving_cpu();
+	if (has_waiters(cpu) && bpf_ksym_exists(scx_bpf_kick_cpu___optional))
 		scx_bpf_kick_cpu___optional(cpu, SCX_KICK_IDLE);
 }
 

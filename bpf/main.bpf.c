@@ -246,6 +246,8 @@ void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
 		scx_bpf_task_set_slice(p, SLICE_ENDLESS);
 		return;
 	}
+	if (leaving_cpu)
+		wake_leaving_cpu();
 	/* The queue's clock is what others wake by: it is not to learn of a run only when that ends. */
 	if (t->queue & QUEUE_BATCH) {
 		charge_run(p, t, cpu, now);
@@ -290,6 +292,7 @@ void BPF_STRUCT_OPS(pandemonium_update_idle, s32 cpu, bool idle)
 
 void BPF_STRUCT_OPS(pandemonium_cpu_online, s32 cpu)
 {
+	leaving_cpu = 0;
 	cpu_ctx_of(cpu)->online = true;
 	__sync_fetch_and_add(&nr_online, 1);
 }
@@ -309,6 +312,7 @@ static void flush_to_global(u32 queue)
 void BPF_STRUCT_OPS(pandemonium_cpu_offline, s32 cpu)
 {
 	__sync_fetch_and_sub(&nr_online, 1);
+	leaving_cpu = (u32)cpu + 1;
 	cpu_ctx_of(cpu)->tier = NR_TIERS;
 	cpu_ctx_of(cpu)->online = false;
 	claim_idle(cpu);

@@ -19,6 +19,8 @@ struct host_cpu {
 	bool resched;
 	bool reenqueues;
 	bool is_deaf;
+	/* It saw, when it chose what to run, that nobody is on it any more. */
+	bool is_left;
 };
 
 struct host {

@@ -137,6 +137,16 @@ static void put_current(s32 cpu, bool goes_idle)
 		host_enqueue(p, goes_idle ? SCX_ENQ_LAST : 0);
 }
 
+static bool is_anybody_on(s32 cpu)
+{
+	u32 i;
+
+	for (i = 0; i < host.nr_tasks; i++)
+		if (is_queued(&host.tasks[i]) && host.tasks[i].cpu == cpu)
+			return true;
+	return false;
+}
+
 static void schedule(s32 cpu)
 {
 	struct host_cpu *c = &host.cpus[cpu];
@@ -146,6 +156,8 @@ static void schedule(s32 cpu)
 	host.this_cpu = cpu;
 	if (c->held)
 		return;
+	if (!c->online && is_idle(c))
+		c->is_left = !is_anybody_on(cpu);
 	charge_slice(c);
 	if (find_work(cpu))
 		return;
@@ -522,9 +534,15 @@ void kernel_begin_offline(s32 cpu)
 {
 	host.this_cpu = cpu;
 	pandemonium_cpu_offline(cpu);
-	kernel_set_online(cpu, false);
+	host.cpus[cpu].online = false;
 	host.cpus[cpu].has_idle_bit = false;
 	settle();
+}
+
+/* Whether the kernel, having begun to take the CPU offline, can go on. */
+bool kernel_is_left(s32 cpu)
+{
+	return host.cpus[cpu].is_left;
 }
 
 void kernel_offline(s32 cpu)
@@ -532,6 +550,7 @@ void kernel_offline(s32 cpu)
 	struct host_cpu *c = &host.cpus[cpu];
 
 	kernel_begin_offline(cpu);
+	kernel_set_online(cpu, false);
 	push_current(cpu);
 	while (c->local.first)
 		requeue(c->local.first);

@@ -50,6 +50,7 @@ void kernel_unhold(s32 cpu);
 void kernel_change(struct task_struct *p, s32 changer);
 void kernel_rebind(struct task_struct *p);
 void kernel_begin_offline(s32 cpu);
+bool kernel_is_left(s32 cpu);
 void kernel_offline(s32 cpu);
 void kernel_online(s32 cpu);
 

@@ -353,6 +353,11 @@ impl Machine {
         kernel_begin_offline(cpu.cast_signed());
     }
 
+    /// Whether a CPU that is about to go offline has noticed that nobody is on it any more, which the kernel waits for.
+    pub fn is_left(&self, cpu: u32) -> bool {
+        kernel_is_left(cpu.cast_signed())
+    }
+
     /// A CPU goes offline; everybody on it needs another one.
     pub fn take_offline(&mut self, cpu: u32) {
         kernel_offline(cpu.cast_signed());

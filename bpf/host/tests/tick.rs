@@ -328,3 +328,26 @@ fn a_program_that_never_slept_does_not_make_room_for_another() {
     assert_eq!(preempts_after(&mut m, 3 * MS), 0);
     assert_eq!(m.running(0), Some(first));
 }
+
+#[test]
+fn a_cpu_that_goes_offline_notices_that_the_last_task_has_left_it_for_another() {
+    for sleeps_at_once in [false, true] {
+        let mut m = Machine::with_cpus(2);
+        m.hold(0);
+        let task = displaced(&mut m);
+        m.begin_offline(1);
+        m.unhold(1);
+        assert!(!m.is_left(1), "the task waits, and was last there");
+        m.unhold(0);
+        assert_eq!(m.running(0), Some(task));
+        if sleeps_at_once {
+            m.sleep(0);
+        } else {
+            m.advance(MS);
+            m.tick(0);
+        }
+        assert!(m.is_left(1), "sleeps at once: {sleeps_at_once}");
+        m.take_offline(1);
+        assert_eq!(m.error(), None);
+    }
+}

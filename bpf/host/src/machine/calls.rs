@@ -22,6 +22,7 @@ unsafe extern "C" {
     pub(super) safe fn kernel_hold(cpu: i32);
     pub(super) safe fn kernel_unhold(cpu: i32);
     pub(super) safe fn kernel_begin_offline(cpu: i32);
+    pub(super) safe fn kernel_is_left(cpu: i32) -> bool;
     pub(super) safe fn kernel_offline(cpu: i32);
     pub(super) safe fn kernel_online(cpu: i32);
     pub(super) safe fn kernel_nr_in(queue: u64) -> u64;
