@@ -77,7 +77,7 @@ static __always_inline bool is_batch_due(s32 cpu, u64 now)
 	return ((!running || is_crowded(cpu)) && c->since_batch >= deficit_budget(cpu, now)) ||
 	       is_batch_squeezed(cpu, running) ||
 	       own_turn_ns(cpu, nr_queued(cpu_queue(cpu, QUEUE_BATCH)), now) >=
-		       knobs.preempt_thresh_ns;
+		       (knobs.preempt_thresh_ns ?: 1);
 }
 
 /*

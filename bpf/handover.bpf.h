@@ -11,7 +11,7 @@
 #define PROMPT_NS (25 * NSEC_PER_USEC_)
 /* Where no CPU is idle: before somebody else has stopped. */
 #define PROMPT_UNDER_LOAD_NS (100 * NSEC_PER_USEC_)
-/* No CPU is handed over while interactive work waits for any of the node for longer. */
+/* No CPU is handed over while interactive work waits for it, or for any of the node, for longer. */
 #define PASSED_OVER_MAX_NS (150 * NSEC_PER_USEC_)
 
 /*
@@ -69,7 +69,7 @@ VERIFIED_ONCE bool may_hand_over(const struct task_struct *p __arg_trusted, s32 
 
 	if (tier == TIER_BATCH || tier >= NR_TIERS || batch_overdue(cpu, now) ||
 	    queue_state_of(node)->rare > 0 || queue_state_of(own)->rare > 0 ||
-	    is_passed_over(node, now))
+	    is_passed_over(node, now) || is_passed_over(own, now))
 		return false;
 	return nr_queued(own) < limits.placement_depth && is_allowed(p, cpu) && is_in_domain(cpu);
 }

@@ -334,16 +334,19 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(pandemonium_init_task, struct task_struct *p,
 	return 0;
 }
 
-/* A task that joins starts at the head of the batch queue: its launch should not wait a round. */
+/*
+ * A task that joins starts at the head of the batch queue: its launch should not wait a round. One that comes back from
+ * another class, if only from a moment of priority inheritance, is what it was.
+ */
 void BPF_STRUCT_OPS(pandemonium_enable, struct task_struct *p)
 {
 	struct task_ctx *t = task_ctx_of(p);
 	s32 cpu = scx_bpf_task_cpu(p);
 
+	if (!t || t->boosted_ns)
+		return;
 	/* Whoever attaches the scheduler, forks or changes a policy may sleep. A busy machine may not idle for long. */
 	learn_prologue();
-	if (!t)
-		return;
 	t->queue = node_queue(cpu, QUEUE_BATCH);
 	t->vtime = queue_state_of(t->queue)->clock - LAUNCH_CREDIT_NS;
 	t->last_cpu = cpu;

@@ -357,6 +357,14 @@ void kernel_enter(struct task_struct *p, s32 cpu)
 	pandemonium_enable(p);
 }
 
+/* What runs on the CPU has a task that sleeps be of a higher class for a moment. */
+void kernel_raise(struct task_struct *p, s32 cpu)
+{
+	host.this_cpu = cpu;
+	pandemonium_disable(p);
+	pandemonium_enable(p);
+}
+
 void kernel_fork(struct task_struct *p, s32 cpu)
 {
 	kernel_enter(p, cpu);

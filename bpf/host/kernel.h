@@ -37,6 +37,7 @@ void kernel_allow(struct task_struct *p, u32 cpu, bool allowed);
 void kernel_set_executable(struct task_struct *p, const char *name, u32 uid, u32 mode, u64 magic);
 
 void kernel_enter(struct task_struct *p, s32 cpu);
+void kernel_raise(struct task_struct *p, s32 cpu);
 
 /* Each brings the machine to where no CPU has anything to decide. */
 void kernel_fork(struct task_struct *p, s32 cpu);

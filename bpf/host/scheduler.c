@@ -370,6 +370,11 @@ void host_enter(u32 task, s32 cpu)
 	kernel_enter(kernel_task_of(task), cpu);
 }
 
+void host_raise(u32 task, s32 cpu)
+{
+	kernel_raise(kernel_task_of(task), cpu);
+}
+
 void host_fork(u32 task, s32 cpu)
 {
 	kernel_fork(kernel_task_of(task), cpu);

@@ -288,6 +288,11 @@ impl Machine {
         host_enter(task.0, cpu.cast_signed());
     }
 
+    /// What runs on `cpu` has the task, asleep, be of a higher class for a moment, as priority inheritance does.
+    pub fn raise(&mut self, task: Task, cpu: u32) {
+        host_raise(task.0, cpu.cast_signed());
+    }
+
     /// What runs on `cpu` forks the task.
     pub fn fork(&mut self, task: Task, cpu: u32) {
         host_fork(task.0, cpu.cast_signed());

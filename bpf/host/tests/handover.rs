@@ -387,3 +387,34 @@ fn others_wait_for_long_though_their_queue_is_served_by_what_goes_before_them() 
         assert_eq!(handed_over, u64::from(first == First::HadLess), "{first:?}");
     }
 }
+
+#[test]
+fn two_that_hand_their_cpu_over_to_each_other_do_not_keep_what_is_bound_to_it_waiting() {
+    let mut m = Machine::with_cpus(4);
+    for cpu in 1..4 {
+        m.hold(cpu);
+    }
+    let pair = [0, 1].map(|_| {
+        let task = asleep(&mut m, INTERACTIVE, 0);
+        m.set_history(task, 10, 2, 100 * US);
+        task
+    });
+    m.interrupt(pair[0], 0);
+    m.advance(20 * US);
+    let bound = asleep(&mut m, INTERACTIVE, 0);
+    // Neither short nor rare.
+    m.set_history(bound, 10, 2, 400 * US);
+    m.set_vtime(bound, scenes::AHEAD);
+    m.bind(bound, &[0]);
+    m.interrupt(bound, 0);
+    for round in 1..=100 {
+        m.advance(60 * US);
+        if m.running(0) == Some(bound) {
+            assert!(m.view(bound).longest_wait_ns <= 300 * US);
+            return;
+        }
+        m.wake_sync(pair[round % 2], 0);
+        m.sleep(0);
+    }
+    panic!("{:?}", m.view(bound));
+}

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use pandemonium_bpf_host::machine::{BATCH, Counter, INTERACTIVE, Kind, LAT_CRITICAL, Machine};
-use pandemonium_bpf_host::scenes::{asleep, busy, runner, two_nodes};
+use pandemonium_bpf_host::scenes::{asleep, busy, runner, running, two_nodes};
 use pandemonium_policy::{Limits, Settings};
 
 const MS: u64 = 1_000_000;
@@ -232,4 +232,22 @@ fn no_idle_cpu_is_given_to_work_that_only_changes() {
             assert!(m.is_marked_idle(idle), "{idle} after {changer}");
         }
     }
+}
+
+#[test]
+fn what_disabled_its_own_migration_is_not_taken_for_the_prologue_when_it_gives_a_priority_back() {
+    let mut m = Machine::with_cpus(2);
+    let other = asleep(&mut m, BATCH, 0);
+    let next = asleep(&mut m, INTERACTIVE, 0);
+    m.bind(next, &[0]);
+    let task = running(&mut m, INTERACTIVE, 0);
+    m.set_migration_disabled(task, true);
+    m.raise(other, 0);
+    m.interrupt(next, 0);
+    m.advance(10 * MS);
+    m.tick(0);
+    assert_eq!(m.running(0), Some(next));
+    assert_eq!(m.error(), None);
+    assert!(m.view(task).waits);
+    assert_eq!(m.running(1), None);
 }

@@ -351,3 +351,20 @@ fn a_cpu_that_goes_offline_notices_that_the_last_task_has_left_it_for_another() 
         assert_eq!(m.error(), None);
     }
 }
+
+#[test]
+fn a_threshold_of_zero_does_not_make_batch_work_of_the_cpu_due_all_the_time() {
+    for thresh_ns in [0, MS] {
+        let mut m = held(2);
+        m.set_knobs(&with_knobs(|knobs| knobs.preempt_thresh_ns = thresh_ns));
+        m.unhold(0);
+        let earlier = asleep(&mut m, INTERACTIVE, 0);
+        m.interrupt(earlier, 0);
+        m.advance(2 * MS);
+        let hog = waiting_for(&mut m, BATCH, 0);
+        let waiter = waiting(&mut m, INTERACTIVE);
+        m.sleep(0);
+        assert_eq!(m.running(0), Some(waiter), "{thresh_ns}");
+        assert!(m.view(hog).waits);
+    }
+}

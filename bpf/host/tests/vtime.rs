@@ -358,3 +358,14 @@ fn the_lag_scale_counts_from_the_next_wake_up_on() {
     m.set_knobs(&with_knobs(|knobs| knobs.lag_scale = 8));
     assert_eq!(lag_of_waking(&mut m, -FAR), -1000 * US as i64);
 }
+
+#[test]
+fn what_comes_back_from_a_higher_class_is_not_launched_anew() {
+    let mut m = Machine::with_cpus(2);
+    let task = asleep(&mut m, BATCH, 0);
+    m.set_vtime(task, 3 * MS as i64);
+    let before = m.view(task);
+    m.raise(task, 0);
+    let after = m.view(task);
+    assert_eq!((after.vtime, after.queue), (before.vtime, before.queue));
+}

@@ -105,6 +105,7 @@ unsafe extern "C" {
     pub(super) safe fn host_rebind(task: u32);
     pub(super) safe fn host_is_marked_idle(cpu: u32) -> bool;
     pub(super) safe fn host_enter(task: u32, cpu: i32);
+    pub(super) safe fn host_raise(task: u32, cpu: i32);
     pub(super) safe fn host_fork(task: u32, cpu: i32);
     pub(super) safe fn host_wake(task: u32, waker: i32, sync: bool, by_interrupt: bool);
     pub(super) safe fn host_join_group(task: u32, is_idle: bool);
