@@ -142,6 +142,12 @@ pub mod revert {
     pub const ALL: [&str; 4] = [TIMEOUT, REQUEST, STOPPED, EJECTED];
 }
 
+/// Words of the property `ModeReason` that clients tell apart from the rest, which is for people.
+pub mod mode_reason {
+    /// A mode that was to be confirmed went back to this one.
+    pub const REVERT: &str = "revert";
+}
+
 /// The values of the property `Regime`, in the order of their numbers in the history.
 pub mod regime {
     /// Mostly idle.

@@ -4,7 +4,7 @@ pub mod choices;
 pub mod programs;
 
 use gettextrs::{gettext, ngettext};
-use pandemonium_api::{HistoryPoint, mode, regime, state};
+use pandemonium_api::{HistoryPoint, mode, mode_reason, regime, state};
 
 use crate::link::Trouble;
 use crate::model::{Presence, Status, p99_by_tier};
@@ -324,7 +324,7 @@ pub fn decided_by(reason: &str) -> String {
         "request" if whom.is_empty() => gettext("A request"),
         "request" => fill(&gettext("A request of {whom}"), &[("whom", whom)]),
         "configuration" => gettext("The configuration"),
-        "revert" => gettext("Went back by itself"),
+        mode_reason::REVERT => gettext("Went back by itself"),
         "hold" => fill(&gettext("Held by {whom}"), &[("whom", whom)]),
         _ => headline_of_state(word),
     }

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::time::Duration;
 
-use pandemonium_api::Scheduler1Proxy;
+use pandemonium_api::{Scheduler1Proxy, mode_reason};
 use tokio::sync::mpsc;
 
 use crate::connection::{Daemon, answer, block_on, explain};
@@ -12,9 +12,6 @@ use crate::status::now_usec;
 
 /// Between two looks at the clock.
 const LOOK: Duration = Duration::from_millis(250);
-
-/// What `ModeReason` says of a mode that went back.
-const REVERT: &str = "revert";
 
 /// How the question ended.
 enum Answer {
@@ -72,8 +69,8 @@ async fn was_kept(
     mode: &str,
     is_lasting: bool,
 ) -> zbus::Result<bool> {
-    let is_wanted =
-        scheduler.requested_mode().await? == mode && scheduler.mode_reason().await? != REVERT;
+    let is_wanted = scheduler.requested_mode().await? == mode
+        && scheduler.mode_reason().await? != mode_reason::REVERT;
     let is_remembered = !is_lasting || scheduler.boot_mode().await? == mode;
     Ok(is_wanted && is_remembered)
 }

@@ -2,6 +2,7 @@
 
 mod announcer;
 pub mod authority;
+mod bounded;
 mod deadline;
 mod inlet;
 #[cfg(test)]

@@ -37,7 +37,7 @@ use crate::memory::{Memory, MemoryStore};
 use crate::notify::Notifier;
 use crate::power::Told;
 use crate::profile_store::ProfileStore;
-use crate::status::Status;
+use crate::status::{State, Status};
 use crate::wanted::Wanted;
 pub use editing::{Comm, Edit};
 use holding::Watch;
@@ -155,9 +155,11 @@ pub struct Daemon {
     previous: Option<Reading>,
     totals: Counters,
     profiles: Profiles,
-    loaded_generation: u64,
-    saving: Option<JoinHandle<io::Result<()>>>,
+    /// That of the profiles on the disk.
+    saved_generation: u64,
+    saving: Option<JoinHandle<io::Result<u64>>>,
     is_save_due: bool,
+    not_saved: Option<String>,
     store: ProfileStore,
     wanted: Wanted,
     mode_option: Option<Mode>,
@@ -176,12 +178,16 @@ pub struct Daemon {
     requests: mpsc::Receiver<Request>,
     backoff: Backoff,
     retry_at: Option<Instant>,
+    /// How it ended, if it does not come back before a mode is asked for.
+    ended: Option<(State, String)>,
     suspend: SuspendDetector,
     notifier: Notifier,
     config: Source,
     configured: Config,
     overrides: Overrides,
     configuration_refused: Option<String>,
+    /// Why the configured mode could not be brought about, until it is or another one is decided on.
+    mode_refused: Option<String>,
     sysfs: Option<PathBuf>,
     told: watch::Receiver<Told>,
     heard: Told,
@@ -261,9 +267,10 @@ impl Daemon {
             predicted_generation: profiles.generation(),
             previous: None,
             totals: Counters::default(),
-            loaded_generation: profiles.generation(),
+            saved_generation: profiles.generation(),
             saving: None,
             is_save_due: false,
+            not_saved: None,
             profiles,
             store: setup.store,
             wanted: Wanted::at_boot(setup.mode.unwrap_or(boot_mode)),
@@ -283,12 +290,14 @@ impl Daemon {
             requests,
             backoff: Backoff::new(setup.pace.second),
             retry_at: None,
+            ended: None,
             suspend: SuspendDetector::default(),
             notifier: Notifier::new(),
             config: setup.config,
             configured: setup.configured,
             overrides: setup.overrides,
             configuration_refused: None,
+            mode_refused: None,
             sysfs: setup.sysfs,
             told,
             heard: Told::default(),
@@ -400,6 +409,25 @@ impl Daemon {
     fn warn_about_configuration(&mut self, refused: Option<String>) {
         let before = std::mem::replace(&mut self.configuration_refused, refused.clone());
         self.replace_warning(before.as_ref(), refused);
+    }
+
+    /// The configured mode no longer has to be brought about, and the warning that it could not be goes.
+    fn forget_refused_mode(&mut self) {
+        let refused = self.mode_refused.take();
+        if refused.is_some() && refused == self.configuration_refused {
+            self.warn_about_configuration(None);
+        }
+    }
+
+    /// A failure is told once, until it is over or becomes another one.
+    fn warn_once(&mut self, before: Option<&String>, now: Option<String>) {
+        if before == now.as_ref() {
+            return;
+        }
+        if let Some(sentence) = &now {
+            log::warn!("{sentence}");
+        }
+        self.replace_warning(before, now);
     }
 
     fn replace_warning(&mut self, before: Option<&String>, now: Option<String>) {

@@ -1,7 +1,7 @@
 //! Which mode is wanted and because of whom: the last wish, a stop, the wish that goes back unless it is
 //! confirmed, and the holds on top of all that. No clock, no kernel.
 
-use pandemonium_api::HoldRow;
+use pandemonium_api::{HoldRow, mode_reason};
 use pandemonium_policy::Mode;
 
 /// What was asked for last.
@@ -154,7 +154,7 @@ impl Wanted {
         let trial = self.trial.take()?;
         let from = self.wish.target();
         self.wish = trial.before;
-        self.wish.why = "revert".to_owned();
+        self.wish.why = mode_reason::REVERT.to_owned();
         Some((from, self.wish.target()))
     }
 

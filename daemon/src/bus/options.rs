@@ -5,11 +5,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::ops::Deref;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use zbus::{OwnedVariant, Signature, Type};
 
-/// More than any method has.
-const MAX_OPTIONS: usize = 16;
+use super::bounded;
 
 /// By their keys; every value is a truth value, a number or a text.
 #[derive(Type)]
@@ -26,28 +25,9 @@ impl Deref for Options {
 
 impl<'de> Deserialize<'de> for Options {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(OptionsVisitor).map(Self)
-    }
-}
-
-struct OptionsVisitor;
-
-impl<'de> Visitor<'de> for OptionsVisitor {
-    type Value = HashMap<String, OwnedVariant>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "at most {MAX_OPTIONS} options")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut options = HashMap::new();
-        while let Some(key) = map.next_key::<String>()? {
-            if options.len() == MAX_OPTIONS {
-                return Err(Error::custom("there are too many options"));
-            }
-            options.insert(key, map.next_value::<Value>()?.0);
-        }
-        Ok(options)
+        let entries = bounded::dictionary::<Value, D>(deserializer)?;
+        let options = entries.into_iter().map(|(key, value)| (key, value.0));
+        Ok(Self(options.collect()))
     }
 }
 

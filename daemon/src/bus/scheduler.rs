@@ -15,6 +15,7 @@ use zbus::{Connection, Variant, interface};
 
 use super::Requests;
 use super::authority::{Authority, Details, Origin};
+use super::bounded::{Texts, TextsByKey};
 use super::options::Options;
 use super::outlet::Outlet;
 use super::transfer::Transfers;
@@ -241,7 +242,7 @@ impl Scheduler {
 
     async fn set_power_map(
         &self,
-        map: BTreeMap<String, String>,
+        map: TextsByKey,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> Result<(), Refusal> {
@@ -267,7 +268,7 @@ impl Scheduler {
 
     async fn reset_choices(
         &self,
-        choices: Vec<String>,
+        choices: Texts,
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] connection: &Connection,
     ) -> Result<(), Refusal> {

@@ -133,16 +133,18 @@ impl Daemon {
             self.choose(wanted)?;
             self.configured.choices = choices;
         }
-        let is_same_mode = config.mode == self.configured.mode;
+        let is_new_mode = config.mode != self.configured.mode;
         self.configured.mode = config.mode;
         self.remember_choices().await;
-        if is_same_mode {
+        if !is_new_mode && self.mode_refused.is_none() {
             return Ok(());
         }
         self.cancel_holds("the configuration");
         self.plan_confirmation(None);
         self.wanted.ask(config.mode, "configuration".to_owned());
-        self.bring_about("the configuration").await
+        let result = self.bring_about("the configuration").await;
+        self.mode_refused = result.as_ref().err().map(ToString::to_string);
+        result
     }
 
     /// The kernel half first: what it does not take is not chosen.

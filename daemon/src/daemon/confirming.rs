@@ -33,6 +33,7 @@ impl Daemon {
             }
             self.cancel_holds(caller);
             self.plan_confirmation(None);
+            self.forget_refused_mode();
             self.wanted.ask(mode, why);
             return self.bring_about(caller).await;
         };
@@ -65,6 +66,7 @@ impl Daemon {
         if is_persistent {
             self.remember(mode).await?;
         }
+        self.forget_refused_mode();
         self.wanted.confirm();
         self.plan_confirmation(None);
         self.publish();
@@ -146,13 +148,7 @@ impl Daemon {
 
     fn warn_about_memory(&mut self, sentence: Option<String>) {
         let before = std::mem::replace(&mut self.not_remembered, sentence.clone());
-        if before == sentence {
-            return;
-        }
-        if let Some(sentence) = &sentence {
-            log::warn!("{sentence}");
-        }
-        self.replace_warning(before.as_ref(), sentence);
+        self.warn_once(before.as_ref(), sentence);
     }
 
     async fn save_memory(&mut self, memory: &Memory) -> io::Result<()> {

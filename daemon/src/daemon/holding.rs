@@ -72,9 +72,14 @@ impl Daemon {
             usec: realtime_usec(),
         };
         let words = format!("{caller}, held by {}", row.application);
+        let (before, ended) = (self.wanted.target(), self.ended.clone());
         self.wanted.hold(id, held.mode, row);
         let result = self.bring_about(&words).await;
         if result.is_err() {
+            if before == Mode::Off {
+                // Only the hold was refused; what was off may come back as it would have without it.
+                self.ended = ended;
+            }
             self.watches.remove(&id);
             self.wanted.release(id);
             self.follow(held.mode).await;

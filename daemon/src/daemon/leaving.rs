@@ -64,10 +64,12 @@ impl Daemon {
 
     async fn save(&mut self) -> io::Result<()> {
         if let Some(saving) = self.saving.take() {
-            // Two writers would be in each other's way; how the earlier one ended no longer matters.
-            let _ = saving.await;
+            // Two writers would be in each other's way; what the earlier one could not save is saved now.
+            if let Ok(Ok(generation)) = saving.await {
+                self.saved_generation = generation;
+            }
         }
-        if self.profiles.generation() == self.loaded_generation {
+        if self.profiles.generation() == self.saved_generation {
             return Ok(());
         }
         let (store, profiles) = (self.store.clone(), self.profiles.clone());

@@ -29,6 +29,10 @@ impl Daemon {
         let mode = self.wanted.target();
         self.backoff.reset();
         self.plan_retry(None);
+        // Whoever only holds it off, or tries that, does not ask for what had ended.
+        if mode != Mode::Off {
+            self.ended = None;
+        }
         let result = match mode {
             Mode::Off => {
                 self.stop(self.wanted.why_off());
@@ -53,7 +57,7 @@ impl Daemon {
     }
 
     /// The wanted mode has changed by itself: follows it. What is not loaded although it was wanted stays
-    /// so, and what goes wrong is published and logged; nobody waits for it.
+    /// so, also if it was off meanwhile; what goes wrong is published and logged, and nobody waits for it.
     pub(super) async fn follow(&mut self, before: Mode) {
         match self.wanted.target() {
             now if now == before => {}
@@ -64,9 +68,12 @@ impl Daemon {
             _ if self.status.state == State::Running => {
                 let _ = self.apply_mode();
             }
-            _ if before == Mode::Off => {
-                let _ = self.attach(Why::Asked).await;
-            }
+            _ if before == Mode::Off => match self.ended.clone() {
+                Some((state, sentence)) => self.settle(state, &sentence),
+                None => {
+                    let _ = self.attach(Why::Asked).await;
+                }
+            },
             _ => {}
         }
         self.publish();
@@ -75,6 +82,8 @@ impl Daemon {
     /// Somebody wants the scheduler loaded, in whatever mode was wanted last.
     pub(super) async fn start_again(&mut self, caller: &str) -> Result<(), Refusal> {
         self.wanted.start(format!("request of {caller}"));
+        // It is asked for, even if a program still holds it off.
+        self.ended = None;
         if self.status.state == State::Running && self.wanted.target() == self.status.target {
             return Ok(());
         }
@@ -85,6 +94,7 @@ impl Daemon {
     pub(super) async fn stop_for_now(&mut self, caller: &str) -> Result<(), Refusal> {
         self.cancel_holds(caller);
         self.take_back(revert::STOPPED);
+        self.forget_refused_mode();
         self.wanted.stop(format!("request of {caller}"));
         self.bring_about(caller).await
     }
@@ -92,6 +102,7 @@ impl Daemon {
     /// Somebody wants it loaded anew.
     pub(super) async fn restart(&mut self, caller: &str) -> Result<(), Refusal> {
         self.wanted.start(format!("request of {caller}"));
+        self.ended = None;
         if self.status.state == State::Running && self.wanted.target() != Mode::Off {
             self.unload();
             self.status.state = State::Starting;
@@ -120,6 +131,8 @@ impl Daemon {
         match &result {
             Ok(()) => {
                 self.plan_retry(None);
+                self.ended = None;
+                self.forget_refused_mode();
                 self.limits_in_force = self.limits;
                 self.status.restarts += u32::from(why == Why::Return);
                 self.status.state = State::Running;
@@ -157,7 +170,7 @@ impl Daemon {
             };
             log::log!(level, MESSAGE_ID = message_id::NOT_LOADED; "{sentence}");
         }
-        self.settle(state, &sentence);
+        self.settle_down(state, sentence, wait);
     }
 
     /// Plans the next attempt to attach, if another one is worth it and there were not too many already.
@@ -214,7 +227,7 @@ impl Daemon {
             "{sentence}"
         );
         self.status.note_exit(shown);
-        self.settle(State::Ejected, &sentence);
+        self.settle_down(State::Ejected, sentence, wait);
     }
 
     /// The wait is over: attach again.
@@ -230,13 +243,19 @@ impl Daemon {
         let is_foreign = kernel.is_enabled() && !self.engine.is_attached();
         match self.status.state {
             State::Conflict if !kernel.is_taken() && self.retry_at.is_none() => {
-                self.settle(State::Stopped, CONFLICT_OVER)
+                self.settle_down(State::Stopped, CONFLICT_OVER.to_owned(), None);
             }
             State::Ejected | State::Stopped if is_foreign && self.wanted.target() != Mode::Off => {
                 self.not_attached(&AttachError::Foreign(printable(kernel).ops));
             }
             _ => {}
         }
+    }
+
+    /// Enters a state without a scheduler, and keeps it in mind if no return is planned.
+    fn settle_down(&mut self, state: State, reason: String, wait: Option<Duration>) {
+        self.settle(state, &reason);
+        self.ended = wait.is_none().then_some((state, reason));
     }
 
     fn stop(&mut self, reason: &str) {

@@ -1,7 +1,8 @@
 //! One tick: read, decide, write, learn, publish.
 
-use std::io::Write;
+use std::io::{self, Write};
 
+use futures_util::FutureExt;
 use pandemonium_api::{BusError, Refusal, telemetry_line};
 use pandemonium_policy::{Knobs, Limits, Mode, Reading, Sample};
 
@@ -28,17 +29,14 @@ impl Daemon {
         if self.ticks.is_multiple_of(LEARNED_TICKS) {
             self.refresh_learned();
         }
+        self.note_save();
         if self.is_save_due || self.ticks.is_multiple_of(SAVE_TICKS) {
             self.save_in_background();
         }
         self.publish();
         if self.has_telemetry {
             // A closed pipe must not end the scheduler.
-            let _ = writeln!(
-                std::io::stdout(),
-                "{}",
-                telemetry_line(&self.status.snapshot())
-            );
+            let _ = writeln!(io::stdout(), "{}", telemetry_line(&self.status.snapshot()));
         }
     }
 
@@ -182,15 +180,36 @@ impl Daemon {
 
     /// A save now and then, so that a crash costs minutes of learning and not days.
     pub(super) fn save_in_background(&mut self) {
-        let is_busy = self
-            .saving
-            .as_ref()
-            .is_some_and(|saving| !saving.is_finished());
+        self.note_save();
+        let is_busy = self.saving.is_some();
         self.is_save_due = is_busy;
-        if is_busy || self.profiles.generation() == self.loaded_generation {
+        if is_busy || self.profiles.generation() == self.saved_generation {
             return;
         }
         let (store, profiles) = (self.store.clone(), self.profiles.clone());
-        self.saving = Some(tokio::task::spawn_blocking(move || store.save(&profiles)));
+        self.saving = Some(tokio::task::spawn_blocking(move || {
+            store.save(&profiles).map(|()| profiles.generation())
+        }));
+    }
+
+    /// How the last save ended, if it has. One that failed is made up for by the next planned one, and
+    /// people are told until then.
+    fn note_save(&mut self) {
+        let Some(ended) = self.saving.as_mut().and_then(FutureExt::now_or_never) else {
+            return;
+        };
+        self.saving = None;
+        let sentence = match ended.map_err(io::Error::from).flatten() {
+            Ok(generation) => {
+                self.saved_generation = generation;
+                None
+            }
+            Err(error) => Some(format!(
+                "What was learned or decided about programs since the last save lasts until the daemon ends, because it \
+                 cannot be saved: {error}."
+            )),
+        };
+        let before = std::mem::replace(&mut self.not_saved, sentence.clone());
+        self.warn_once(before.as_ref(), sentence);
     }
 }

@@ -1,7 +1,7 @@
 //! The kernel ends the scheduler.
 
 use futures_util::StreamExt;
-use pandemonium_api::{mode, state};
+use pandemonium_api::{ModeOptions, mode, state};
 
 use crate::harness::{World, stays, until};
 
@@ -114,4 +114,25 @@ async fn off_cancels_the_return() {
     world.set_mode(mode::OFF).await.unwrap();
     assert_eq!(scheduler.next_retry_usec().await.unwrap(), 0);
     stays("off", async || world.state().await == state::STOPPED).await;
+}
+
+#[tokio::test]
+async fn what_the_administrator_ended_is_not_loaded_when_an_unconfirmed_off_goes_back() {
+    let world = World::start("[[step]]\nexit = { kind = \"sysrq\" }\n").await;
+    world.until_state(state::EJECTED).await;
+    world.script("");
+    let scheduler = world.scheduler().await;
+    let sentence = scheduler.state_reason().await.unwrap();
+    let on_trial = ModeOptions {
+        persist: false,
+        confirm_seconds: Some(600),
+    };
+    let options = on_trial.to_options();
+    scheduler.set_mode(mode::OFF, options).await.unwrap();
+    assert_eq!(world.state().await, state::STOPPED);
+    scheduler.revert().await.unwrap();
+    stays("ended", async || world.state().await == state::EJECTED).await;
+    assert_eq!(scheduler.state_reason().await.unwrap(), sentence);
+    scheduler.start().await.unwrap();
+    assert_eq!(world.state().await, state::RUNNING);
 }

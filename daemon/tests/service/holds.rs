@@ -207,6 +207,77 @@ async fn what_the_administrator_ended_is_not_loaded_by_the_end_of_a_hold() {
     stays("ended", async || world.state().await == state::EJECTED).await;
 }
 
+/// A program holds it off and lets go: what had ended is shown again, and nothing is loaded.
+async fn stays_ended_through_a_hold_of_off(world: &World, ended: &str) {
+    let scheduler = world.scheduler().await;
+    let sentence = scheduler.state_reason().await.unwrap();
+    let held = hold(world, mode::OFF, "backup").await.unwrap();
+    assert_eq!(world.state().await, state::STOPPED);
+    drop(held);
+    until("released", async || applications(world).await.is_empty()).await;
+    stays("ended", async || world.state().await == ended).await;
+    assert_eq!(scheduler.state_reason().await.unwrap(), sentence);
+    assert_eq!(scheduler.requested_mode().await.unwrap(), mode::ADAPTIVE);
+}
+
+#[tokio::test]
+async fn what_the_administrator_ended_is_not_loaded_by_the_end_of_a_hold_of_off() {
+    let world = running("[[step]]\nticks = 5\n[[step]]\nexit = { kind = \"sysrq\" }\n").await;
+    world.until_state(state::EJECTED).await;
+    world.script("");
+    stays_ended_through_a_hold_of_off(&world, state::EJECTED).await;
+    // Twice, since the first hold must not have forgotten it.
+    stays_ended_through_a_hold_of_off(&world, state::EJECTED).await;
+
+    // A hold of another mode asks for one.
+    let off = hold(&world, mode::OFF, "backup").await.unwrap();
+    let held = hold(&world, mode::BPF, "game").await.unwrap();
+    assert_eq!(world.state().await, state::RUNNING);
+    drop((held, off));
+    until("the wish is back", async || {
+        mode_of(&world).await == mode::ADAPTIVE
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_given_up_is_not_loaded_by_the_end_of_a_hold_of_off_but_by_a_start() {
+    let exit = "[[step]]\nexit = { kind = \"error\", retry = true }\n";
+    let world = World::start(&exit.repeat(9)).await;
+    let scheduler = world.scheduler().await;
+    until("it gave up", async || {
+        let reason = scheduler.state_reason().await.unwrap();
+        reason.contains("fifth failure")
+    })
+    .await;
+    world.script("");
+    stays_ended_through_a_hold_of_off(&world, state::EJECTED).await;
+
+    let held = hold(&world, mode::OFF, "backup").await.unwrap();
+    scheduler.start().await.unwrap();
+    assert_eq!(mode_of(&world).await, mode::OFF);
+    drop(held);
+    world.until_state(state::RUNNING).await;
+}
+
+#[tokio::test]
+async fn what_could_not_be_loaded_is_not_tried_again_by_the_end_of_a_hold_of_off() {
+    let world = World::start("attach = [\"permission\"]").await;
+    world.until_state(state::STOPPED).await;
+    stays_ended_through_a_hold_of_off(&world, state::STOPPED).await;
+}
+
+#[tokio::test]
+async fn a_hold_that_was_refused_does_not_keep_off_what_ran_before() {
+    let world = running("").await;
+    let off = hold(&world, mode::OFF, "backup").await.unwrap();
+    world.script("foreign = \"scx_other\"");
+    hold(&world, mode::BPF, "game").await.unwrap_err();
+    world.script("");
+    drop(off);
+    world.until_state(state::RUNNING).await;
+}
+
 #[tokio::test]
 async fn holds_are_few() {
     let world = running("").await;

@@ -266,6 +266,60 @@ async fn a_reload_applies_the_configuration_and_a_wrong_one_changes_nothing() {
     until("nothing is wrong", async || warnings().await.is_empty()).await;
 }
 
+/// A daemon that is off, and whose new configuration wants what cannot be loaded.
+async fn with_a_mode_that_fails() -> World {
+    let mut world = World::prepare("foreign = \"scx_other\"").await;
+    std::fs::write(world.path("config.toml"), "mode = \"off\"").unwrap();
+    world.launch(&[]).await;
+    std::fs::write(world.path("config.toml"), "mode = \"bpf\"").unwrap();
+    let error = world.scheduler().await.reload().await.unwrap_err();
+    assert_eq!(BusError::of(&error), Some(BusError::ForeignScheduler));
+    world
+}
+
+#[tokio::test]
+async fn a_configured_mode_that_fails_is_tried_again_at_the_next_reload() {
+    let world = with_a_mode_that_fails().await;
+    let scheduler = world.scheduler().await;
+    let warnings = async || scheduler.warnings().await.unwrap();
+    let told = warnings().await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    let error = scheduler.reload().await.unwrap_err();
+    assert_eq!(BusError::of(&error), Some(BusError::ForeignScheduler));
+    assert_eq!(warnings().await, told);
+    // A program that holds it off meanwhile has not made the configured mode so.
+    drop(scheduler.hold(mode::OFF, "", "backup").await.unwrap());
+    scheduler.reload().await.unwrap_err();
+    world.script("");
+    scheduler.reload().await.unwrap();
+    assert_eq!(scheduler.mode().await.unwrap(), mode::BPF);
+    assert!(warnings().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_configured_mode_that_failed_is_forgotten_when_somebody_decides_otherwise() {
+    for decided in [mode::OFF, mode::ADAPTIVE] {
+        let world = with_a_mode_that_fails().await;
+        let scheduler = world.scheduler().await;
+        world.script("");
+        world.set_mode(decided).await.unwrap();
+        let warnings = scheduler.warnings().await.unwrap();
+        assert!(warnings.is_empty(), "{decided}: {warnings:?}");
+        scheduler.reload().await.unwrap();
+        assert_eq!(scheduler.mode().await.unwrap(), decided);
+    }
+}
+
+#[tokio::test]
+async fn the_warning_of_a_failed_reload_goes_when_the_scheduler_is_loaded_another_way() {
+    let world = with_a_mode_that_fails().await;
+    let scheduler = world.scheduler().await;
+    world.script("");
+    scheduler.start().await.unwrap();
+    assert_eq!(scheduler.mode().await.unwrap(), mode::BPF);
+    assert!(scheduler.warnings().await.unwrap().is_empty());
+}
+
 #[tokio::test]
 async fn comes_back_when_the_bus_does() {
     let mut world = World::start("").await;

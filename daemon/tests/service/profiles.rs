@@ -1,13 +1,15 @@
 //! Learning, listing, saving.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
 use pandemonium_api::{BusError, MAX_ROWS, ProfileFilter, state};
 use rustix::process::Signal;
 
-use crate::harness::{World, until};
+use crate::harness::{World, stays, until};
 
 const LEARNING: &str = r#"
 [[step]]
@@ -147,6 +149,49 @@ async fn a_state_directory_that_cannot_be_written_is_not_the_end() {
     world.signal(Signal::TERM);
     assert!(world.ended_within(100).await.success());
     assert_eq!(std::fs::read(world.path("state")).unwrap(), b"in the way");
+}
+
+#[tokio::test]
+async fn a_pin_that_cannot_be_saved_is_told_until_it_is() {
+    let mut world = World::start("tick_ms = 2\n").await;
+    let scheduler = world.scheduler().await;
+    let warnings = async || scheduler.warnings().await.unwrap();
+    let state = world.path("state");
+    let _ = std::fs::remove_dir_all(&state);
+    std::fs::write(&state, "in the way").unwrap();
+    let processes = world.processes().await;
+    processes.pin(b"make", "batch").await.unwrap();
+    until("it is told", async || !warnings().await.is_empty()).await;
+    processes.pin(b"kwin", "interactive").await.unwrap();
+    stays("told once", async || warnings().await.len() == 1).await;
+    let told = warnings().await;
+    assert!(told[0].contains("cannot be saved"), "{told:?}");
+    std::fs::remove_file(&state).unwrap();
+    // Nobody changes anything: the next planned save does it.
+    until("it is saved", async || warnings().await.is_empty()).await;
+    world.signal(Signal::KILL);
+    world.ended_within(100).await;
+    let (sentence, _) = check(&world.path("state/profiles.bin"));
+    assert!(sentence.contains("2 profiles"), "{sentence}");
+}
+
+#[tokio::test]
+async fn what_is_saved_is_not_saved_again_while_nothing_changes() {
+    let world = World::start("tick_ms = 2\n").await;
+    let processes = world.processes().await;
+    processes.pin(b"make", "batch").await.unwrap();
+    let path = world.path("state/profiles.bin");
+    until("it is saved", async || path.exists()).await;
+    // As long as it is open, no other file gets its inode.
+    let open = File::open(&path).unwrap();
+    world.script("tick_ms = 2\n[[step]]\nticks = 650\n[[step]]\nburst = true\n");
+    let scheduler = world.scheduler().await;
+    until("600 ticks", async || scheduler.burst().await.unwrap()).await;
+    let inodes = (
+        open.metadata().unwrap().ino(),
+        path.metadata().unwrap().ino(),
+    );
+    assert_eq!(inodes.0, inodes.1);
 }
 
 fn check(file: &Path) -> (String, Option<i32>) {

@@ -256,3 +256,24 @@ async fn who_may_not_configure_takes_nothing_back() {
         mode::ADAPTIVE
     );
 }
+
+#[tokio::test]
+async fn more_choices_or_entries_of_a_map_than_there_are_end_the_reading_and_nobody_is_asked() {
+    let world = World::start("").await;
+    let scheduler = world.scheduler().await;
+    let keys: Vec<_> = (0..17).map(|n| format!("key-{n:02}")).collect();
+    let map: BTreeMap<_, _> = keys.iter().map(|key| (key.as_str(), "all")).collect();
+    for result in [
+        scheduler.reset_choices(&[choice::COMPOSITORS; 17]).await,
+        scheduler.set_power_map(map).await,
+    ] {
+        let error = result.unwrap_err();
+        assert_eq!(BusError::of(&error), Some(BusError::InvalidArgs));
+        assert!(error.to_string().contains("more than 16"), "{error}");
+    }
+    assert!(world.polkit.questions().is_empty());
+    scheduler
+        .reset_choices(&[choice::COMPOSITORS; 16])
+        .await
+        .unwrap();
+}
