@@ -53,8 +53,8 @@ impl Asker {
         }
     }
 
-    /// The same for who asks while the window may be hidden: `restore` is called as well.
-    pub fn for_the_hidden(&self, restore: impl Fn() + 'static) -> Asker {
+    /// The same for who has more to do when something was not done: `restore` is called as well.
+    pub fn or_else(&self, restore: impl Fn() + 'static) -> Asker {
         let before = Rc::clone(&self.restore);
         Asker {
             restore: Rc::new(move || {

@@ -1,8 +1,11 @@
 //! Whether the tray item comes with the session: a file in the person's own autostart directory, which is there only
 //! because the person wanted it.
 
+use std::env;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use gtk::glib;
@@ -17,9 +20,21 @@ pub fn is_enabled() -> bool {
 /// Makes it come with the next session, or not. Fails as writing and removing files does.
 pub fn set_enabled(is_enabled: bool) -> io::Result<()> {
     match is_enabled {
-        true => enable_in(&directory(), &std::env::current_exe()?),
+        true => enable_in(&directory(), &program()?),
         false => disable_in(&directory()),
     }
+}
+
+/// Where this program is, or the one that an upgrade put into its place.
+pub fn program() -> io::Result<PathBuf> {
+    env::current_exe().map(|path| in_place_of(&path))
+}
+
+/// The kernel says of a program whose file is gone that it was deleted, in the name itself.
+fn in_place_of(path: &Path) -> PathBuf {
+    let name = path.as_os_str().as_bytes();
+    let name = name.strip_suffix(b" (deleted)").unwrap_or(name);
+    OsStr::from_bytes(name).into()
 }
 
 fn directory() -> PathBuf {
@@ -104,6 +119,13 @@ mod tests {
         disable_in(&directory).expect("is removed");
         assert!(!is_enabled_in(&directory));
         assert_eq!(fs::read_dir(&directory).expect("stays").count(), 0);
+    }
+
+    #[test]
+    fn after_an_upgrade_the_program_is_the_new_one_in_its_place() {
+        let found = |path| in_place_of(Path::new(path));
+        assert_eq!(found("/usr/bin/a (deleted)"), Path::new("/usr/bin/a"));
+        assert_eq!(found("/usr/bin/a"), Path::new("/usr/bin/a"));
     }
 
     #[test]

@@ -47,6 +47,11 @@ impl Clock {
             .max(2_000_000)
     }
 
+    /// What came this much before another tick, as it is shown, is not just late: the clock was set back between them.
+    pub fn longest_delay(self) -> u64 {
+        self.speed.saturating_mul(5_000_000)
+    }
+
     /// The present as it is shown.
     pub fn now(self) -> u64 {
         self.shown(real_usec())
@@ -76,5 +81,6 @@ mod tests {
         assert_eq!(Clock::REAL.shown(77), 77);
         assert_eq!(Clock::REAL.longest_tick(), 2_000_000);
         assert_eq!(clock.longest_tick(), 5_000_000);
+        assert_eq!(clock.longest_delay(), 50_000_000);
     }
 }

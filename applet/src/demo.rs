@@ -141,3 +141,36 @@ fn daemon_program() -> Result<PathBuf, String> {
         .find(|path| path.is_file())
         .ok_or_else(|| "the demo needs pandemoniumd, which is not installed".to_owned())
 }
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// A bus of its own; it ends when this is dropped.
+    pub struct Bus {
+        _bus: Guard,
+        _directory: TempDir,
+        address: String,
+    }
+
+    impl Bus {
+        /// Where it is.
+        pub fn address(&self) -> &str {
+            &self.address
+        }
+    }
+
+    /// Starts one.
+    pub fn bus() -> Bus {
+        let directory = TempDir::with_prefix("pandemonium-test-").expect("a directory");
+        let config = directory.path().join("bus.conf");
+        let text = BUS.replace("@DIR@", &directory.path().to_string_lossy());
+        fs::write(&config, text).expect("is written");
+        let (bus, address) = start_bus(&config).expect("a bus");
+        Bus {
+            _bus: bus,
+            _directory: directory,
+            address,
+        }
+    }
+}

@@ -11,12 +11,13 @@ use pandemonium_api::{
     self as api, BusError, HistoryPoint, MAX_POINTS, MIN_SAMPLE_INTERVAL_MS, Metrics1Proxy,
     OBJECT_PATH, PROCESSES_INTERFACE, Processes1Proxy, SCHEDULER_INTERFACE, Scheduler1Proxy,
 };
+use serde::Deserialize;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{mpsc, watch};
 use zbus::fdo::{DBusProxy, PropertiesProxy};
 use zbus::names::BusName;
 use zbus::proxy::CacheProperties;
-use zbus::{Connection, connection, fdo};
+use zbus::{Connection, Type, as_variant, connection, fdo};
 
 use crate::clock::{Clock, real_usec};
 use crate::model::{News, Presence, Revert, SPAN_USEC, Status};
@@ -59,6 +60,15 @@ pub enum Trouble {
     Failed(String),
 }
 
+/// What logind says of the session of whoever asks.
+#[derive(Default, Deserialize, Type)]
+#[zbus(signature = "dict")]
+#[serde(default, rename_all = "PascalCase")]
+struct Session {
+    #[serde(with = "as_variant")]
+    locked_hint: bool,
+}
+
 /// What somebody looks at, among that which changes all the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attention {
@@ -99,6 +109,7 @@ impl Link {
             found,
             connected,
             attended,
+            asked: None,
         };
         std::thread::Builder::new()
             .name("bus".to_owned())
@@ -140,6 +151,26 @@ impl Link {
         .await
     }
 
+    /// Whether the session is locked; it is not where nobody can say so.
+    pub async fn is_locked(&self) -> bool {
+        let Some(bus) = self.bus.borrow().clone() else {
+            return false;
+        };
+        let session = self.run(async move {
+            let reply = bus
+                .call_method(
+                    Some("org.freedesktop.login1"),
+                    "/org/freedesktop/login1/session/auto",
+                    Some("org.freedesktop.DBus.Properties"),
+                    "GetAll",
+                    &("org.freedesktop.login1.Session",),
+                )
+                .await?;
+            reply.body().deserialize::<Session>()
+        });
+        session.await.is_ok_and(|session| session.locked_hint)
+    }
+
     async fn run<T: Send + 'static>(
         &self,
         call: impl Future<Output = zbus::Result<T>> + Send + 'static,
@@ -177,6 +208,8 @@ struct Keeper {
     found: watch::Sender<Option<Daemon>>,
     connected: watch::Sender<Option<Connection>>,
     attended: watch::Receiver<Attention>,
+    /// The daemon that was asked for numbers last.
+    asked: Option<BusName<'static>>,
 }
 
 impl Keeper {
@@ -259,13 +292,17 @@ impl Keeper {
         let mut reverts = daemon.scheduler.receive_reverted().await?;
         let mut samples = daemon.metrics.receive_sample().await?;
         self.tell_status(daemon).await?;
-        let mut is_subscribed = false;
+        // What was asked of this very daemon before may still hold.
+        let is_asked = self.asked.as_ref() == Some(&daemon.name);
+        let mut is_subscribed = (!is_asked).then_some(false);
         let mut learned = None;
         loop {
             let attention = *self.attended.borrow_and_update();
-            if attention.numbers != is_subscribed {
-                self.subscribe(daemon, attention.numbers).await?;
-                is_subscribed = attention.numbers;
+            if Some(attention.numbers) != is_subscribed {
+                self.asked = Some(daemon.name.clone());
+                // Whoever may not have numbers, as too many have them, goes on without.
+                let _ = self.subscribe(daemon, attention.numbers).await;
+                is_subscribed = Some(attention.numbers);
             }
             match (attention.profiles, &learned) {
                 (true, None) => {
@@ -395,3 +432,6 @@ async fn next_if_any<S: Stream + Unpin>(stream: &mut Option<S>) -> Option<S::Ite
 fn closed() -> std::sync::Arc<std::io::Error> {
     std::sync::Arc::new(std::io::ErrorKind::ConnectionReset.into())
 }
+
+#[cfg(test)]
+mod tests;

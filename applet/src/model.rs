@@ -6,6 +6,8 @@ use pandemonium_api::{HistoryPoint, HoldRow, LastExit, Snapshot, mode, state};
 use serde::Deserialize;
 use zbus::{Type, as_variant};
 
+use crate::clock::Clock;
+
 /// The properties of `Scheduler1`. What an older daemon does not have is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Type)]
 #[zbus(signature = "dict")]
@@ -130,12 +132,27 @@ pub const SPAN_USEC: u64 = 300_000_000;
 const MAX_POINTS: usize = 1_300;
 
 /// The ticks that are shown, oldest first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Series {
     points: VecDeque<HistoryPoint>,
+    clock: Clock,
+}
+
+impl Default for Series {
+    fn default() -> Series {
+        Series {
+            points: VecDeque::new(),
+            clock: Clock::REAL,
+        }
+    }
 }
 
 impl Series {
+    /// Which time the ticks are in.
+    pub fn set_clock(&mut self, clock: Clock) {
+        self.clock = clock;
+    }
+
     /// Starts anew with these.
     pub fn replace(&mut self, points: Vec<HistoryPoint>) {
         self.points.clear();
@@ -151,7 +168,7 @@ impl Series {
             return;
         }
         if let Some(last) = self.points.back() {
-            if point.usec.saturating_add(SPAN_USEC) < last.usec {
+            if point.usec.saturating_add(self.clock.longest_delay()) < last.usec {
                 self.points.clear();
             } else if point.usec <= last.usec {
                 return;
@@ -243,6 +260,20 @@ mod tests {
         series.push(at(10 * SPAN_USEC));
         series.push(at(SPAN_USEC));
         assert_eq!(times(&series), [SPAN_USEC]);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_a_little_does_not_stop_the_series() {
+        let mut series = Series::default();
+        series.push(at(SPAN_USEC));
+        series.push(at(SPAN_USEC - 60_000_000));
+        series.push(at(SPAN_USEC - 59_000_000));
+        // One that is only late is not taken for that.
+        series.push(at(SPAN_USEC - 61_000_000));
+        assert_eq!(
+            times(&series),
+            [SPAN_USEC - 60_000_000, SPAN_USEC - 59_000_000]
+        );
     }
 
     #[test]

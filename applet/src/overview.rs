@@ -31,6 +31,8 @@ pub struct Overview {
     buttons: [(&'static str, gtk::CheckButton); 3],
     /// Set while the buttons follow the daemon, so that this is not taken for a wish.
     is_following: Cell<bool>,
+    /// The chart keeps its ticks when the scheduler stops; the numbers are those of now.
+    is_running: Cell<bool>,
     chart: Chart,
     legend: Legend,
     rows: Rows,
@@ -79,6 +81,7 @@ impl Overview {
             buttons: [mode::ADAPTIVE, mode::BPF, mode::OFF]
                 .map(|mode| (mode, object(&builder, mode))),
             is_following: Cell::new(false),
+            is_running: Cell::new(false),
             legend: Legend::new(&object(&builder, "legend")),
             chart,
             rows: Rows {
@@ -145,8 +148,9 @@ impl Overview {
         }
         self.is_following.set(false);
         self.show_details(status.unwrap_or(&Status::default()));
-        if !status.is_some_and(Status::is_running) {
-            self.legend.clear();
+        self.is_running.set(status.is_some_and(Status::is_running));
+        if !self.is_running.get() {
+            self.show_numbers();
         }
     }
 
@@ -178,8 +182,11 @@ impl Overview {
     }
 
     fn show_numbers(&self) {
-        let last = self.chart.last();
-        self.legend.show(last.as_ref(), self.chart.marks());
+        let last = self.chart.last().filter(|_| self.is_running.get());
+        match &last {
+            Some(_) => self.legend.show(last.as_ref(), self.chart.marks()),
+            None => self.legend.clear(),
+        }
         let text = last.map_or_else(String::new, |last| words::tick(&last));
         self.chart
             .update_property(&[gtk::accessible::Property::Description(&text)]);

@@ -142,21 +142,30 @@ impl Preferences {
     pub fn restore(&self) {
         let shown = self.shown.borrow().clone();
         if let Some(status) = shown {
-            self.follow(None, &status);
+            // CPUs that the daemon did not take can be mended where they were typed.
+            if self.domain.selected().as_deref() != Some(words::OWN) {
+                self.show_domain(&status.primary_domain);
+            }
+            self.follow_others(None, &status);
         }
     }
 
     /// Shows what is no longer as before. The rest may show a wish that the daemon has not answered yet.
     fn follow(&self, before: Option<&Status>, now: &Status) {
+        if before.is_none_or(|before| before.primary_domain != now.primary_domain) {
+            self.show_domain(&now.primary_domain);
+        }
+        self.follow_others(before, now);
+    }
+
+    /// The same for all but the CPUs.
+    fn follow_others(&self, before: Option<&Status>, now: &Status) {
         let is_new = |is_alike: fn(&Status, &Status) -> bool| {
             before.is_none_or(|before| !is_alike(before, now))
         };
         // A mode that was tried for every start goes back with the one for now.
         if is_new(|a, b| a.boot_mode == b.boot_mode && a.requested_mode == b.requested_mode) {
             self.boot.show(words::modes(), &now.boot_mode);
-        }
-        if is_new(|a, b| a.primary_domain == b.primary_domain) {
-            self.show_domain(&now.primary_domain);
         }
         if is_new(|a, b| a.idle_selector == b.idle_selector) {
             self.is_following.set(true);

@@ -48,7 +48,8 @@ pub struct Processes {
     table: Table,
     presence: RefCell<Presence>,
     fetching: Cell<Fetching>,
-    is_refused: Cell<bool>,
+    /// Why the list could not be fetched last.
+    trouble: RefCell<Option<Trouble>>,
     details: RefCell<Option<Rc<Details>>>,
     asker: Asker,
 }
@@ -65,6 +66,32 @@ enum Fetching {
     Twice,
     /// It is there.
     Done,
+}
+
+/// Whether a list is on its way. One that failed is not, until somebody asks for it again.
+fn is_waiting(fetching: Fetching, trouble: Option<&Trouble>) -> bool {
+    fetching != Fetching::Done && trouble.is_none()
+}
+
+/// What decides which page of the stack shows.
+struct View {
+    known: u32,
+    shown: u32,
+    is_filtering: bool,
+    is_waiting: bool,
+}
+
+impl View {
+    /// The page; none while it is not known yet whether anything matches.
+    fn page(&self) -> Option<&'static str> {
+        match (self.known, self.shown) {
+            (0, _) if self.is_waiting => Some("loading"),
+            (0, _) => Some("nothing"),
+            (_, 0) if self.is_filtering => None,
+            (_, 0) => Some("no-match"),
+            _ => Some("list"),
+        }
+    }
 }
 
 impl Processes {
@@ -84,7 +111,7 @@ impl Processes {
             table: Table::new(),
             presence: RefCell::default(),
             fetching: Cell::default(),
-            is_refused: Cell::new(false),
+            trouble: RefCell::default(),
             details: RefCell::default(),
             asker,
         });
@@ -153,9 +180,15 @@ impl Processes {
             }
         });
         let this = Rc::downgrade(self);
+        self.table.connect_filtered(move || {
+            if let Some(this) = this.upgrade() {
+                this.show_page();
+            }
+        });
+        let this = Rc::downgrade(self);
         self.again.connect_clicked(move |_| {
             if let Some(this) = this.upgrade() {
-                this.is_refused.set(false);
+                this.trouble.take();
                 this.reload();
             }
         });
@@ -194,7 +227,7 @@ impl Processes {
             // Whoever comes back may have learned something else.
             self.table.replace(Vec::new());
             self.fetching.set(Fetching::Never);
-            self.is_refused.set(false);
+            self.trouble.take();
         }
         self.show_page();
     }
@@ -208,7 +241,9 @@ impl Processes {
 
     /// Fetches the list, because it is seen and may be another one now.
     pub fn reload(self: &Rc<Self>) {
-        if self.is_refused.get() || self.presence.borrow().status().is_none() {
+        // A list that nobody may see is not asked for again and again, each time with a dialog.
+        let is_refused = *self.trouble.borrow() == Some(Trouble::Refused);
+        if is_refused || self.presence.borrow().status().is_none() {
             return;
         }
         match self.fetching.get() {
@@ -231,12 +266,23 @@ impl Processes {
         match fetched {
             Ok(programs) => {
                 self.table.replace(programs);
+                self.trouble.take();
                 self.fetching.set(Fetching::Done);
             }
             Err(trouble) => {
-                // A list that nobody may see is not asked for again and again, each time with a dialog.
-                self.is_refused.set(trouble == Trouble::Refused);
-                self.table.replace(Vec::new());
+                let is_refused = trouble == Trouble::Refused;
+                // Whoever comes back after it left is asked anew.
+                let is_here = self.presence.borrow().status().is_some();
+                let before = self.trouble.replace(is_here.then(|| trouble.clone()));
+                if is_refused {
+                    self.table.replace(Vec::new());
+                } else if trouble != Trouble::NoDaemon
+                    && self.table.count() > 0
+                    && before.as_ref() != Some(&trouble)
+                {
+                    // What was learned before still shows, which hides why it is not what is known now.
+                    self.asker.say(&crate::words::trouble(&trouble));
+                }
                 self.fetching.set(Fetching::Never);
             }
         }
@@ -253,21 +299,23 @@ impl Processes {
     fn show_page(&self) {
         let presence = self.presence.borrow();
         let is_here = presence.status().is_some();
-        let is_empty = self.table.count() == 0;
-        let is_waiting = is_here && !self.is_refused.get() && self.fetching.get() != Fetching::Done;
-        let page = match (is_empty, self.table.shown().n_items()) {
-            (true, _) if is_waiting => "loading",
-            (true, _) => "nothing",
-            (false, 0) => "no-match",
-            (false, _) => "list",
+        let trouble = self.trouble.borrow();
+        let view = View {
+            known: self.table.count(),
+            shown: self.table.shown().n_items(),
+            is_filtering: self.table.is_filtering(),
+            is_waiting: is_here && is_waiting(self.fetching.get(), trouble.as_ref()),
         };
-        if page == "nothing" {
-            let (title, text) = words::nothing_to_list(&presence, self.is_refused.get());
-            self.nothing.set_title(&title);
-            self.nothing.set_description(Some(&text));
-            self.again.set_visible(self.is_refused.get());
-        }
         self.tools.set_sensitive(is_here);
+        let Some(page) = view.page() else { return };
+        if page == "nothing" {
+            let (title, text) = words::nothing_to_list(&presence, trouble.as_ref());
+            self.nothing.set_title(&title);
+            // The reason is the daemon's, and no markup.
+            let text = glib::markup_escape_text(&text);
+            self.nothing.set_description(Some(&text));
+            self.again.set_visible(trouble.is_some());
+        }
         self.stack.set_visible_child_name(page);
     }
 
@@ -359,5 +407,37 @@ impl Processes {
                 this.reload();
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_that_failed_is_not_waited_for() {
+        let failed = Trouble::Failed("no memory".to_owned());
+        assert!(is_waiting(Fetching::Now, None));
+        assert!(is_waiting(Fetching::Never, None));
+        assert!(!is_waiting(Fetching::Done, None));
+        assert!(!is_waiting(Fetching::Never, Some(&failed)));
+        assert!(!is_waiting(Fetching::Never, Some(&Trouble::Refused)));
+    }
+
+    #[test]
+    fn nothing_matches_only_once_all_were_looked_at() {
+        let page = |known, shown, is_filtering| {
+            let view = View {
+                known,
+                shown,
+                is_filtering,
+                is_waiting: false,
+            };
+            view.page()
+        };
+        assert_eq!(page(9, 0, true), None);
+        assert_eq!(page(9, 0, false), Some("no-match"));
+        assert_eq!(page(9, 1, true), Some("list"));
+        assert_eq!(page(0, 0, false), Some("nothing"));
     }
 }

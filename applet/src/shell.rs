@@ -13,6 +13,7 @@ use gtk::{gio, glib};
 use pandemonium_api::{ModeOptions, Snapshot};
 
 use crate::asker::Asker;
+use crate::autostart;
 use crate::clock::real_usec;
 use crate::model::{Presence, Revert};
 use crate::notifications::{self, Occasion, Told};
@@ -44,7 +45,7 @@ impl Shell {
         let (tray, mut events) = Tray::start(window.asker().link());
         // Nothing that is hidden can say what went wrong.
         let teller = Rc::downgrade(&window);
-        let asker = window.asker().for_the_hidden(move || {
+        let asker = window.asker().or_else(move || {
             if let Some(window) = teller.upgrade() {
                 window.present(None);
             }
@@ -147,7 +148,7 @@ impl Shell {
     /// were those of the bus that is gone, and GTK takes them once in the life of a program.
     fn begin_anew(&self) {
         let is_demo = self.app.flags().contains(gio::ApplicationFlags::NON_UNIQUE);
-        let Ok(program) = std::env::current_exe() else {
+        let Ok(program) = autostart::program() else {
             return;
         };
         if is_demo {
@@ -175,10 +176,28 @@ impl Shell {
         let grace = glib::timeout_add_local_once(GRACE, move || {
             if let Some(this) = this.upgrade() {
                 this.grace.take();
-                this.window.present(None);
+                this.come_unless_locked();
             }
         });
         self.grace.replace(Some(grace));
+    }
+
+    /// A desktop that locks may take its panel away until it is unlocked; then the item comes back by itself.
+    fn come_unless_locked(self: &Rc<Self>) {
+        let this = Rc::downgrade(self);
+        let link = self.asker.link().clone();
+        glib::spawn_future_local(async move {
+            let is_locked = link.is_locked().await;
+            let Some(this) = this.upgrade() else { return };
+            // A panel may have come, or gone once more, while that was asked.
+            let is_done =
+                this.is_in_panel.get() || this.window.is_visible() || this.grace.borrow().is_some();
+            match is_locked {
+                _ if is_done => {}
+                true => this.mind_the_panel(),
+                false => this.window.present(None),
+            }
+        });
     }
 
     /// Asks how long programs wait just now, once.

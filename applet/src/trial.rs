@@ -111,6 +111,12 @@ impl Trial {
         Trial { inner }
     }
 
+    /// Whether the dialog is about this wait. One that was answered says nothing about a later one.
+    pub fn is_about(&self, status: &Status) -> bool {
+        let known = self.inner.status.borrow().confirm_usec;
+        is_about((self.inner.is_over.get(), known), status.confirm_usec)
+    }
+
     /// Shows another mode or time.
     pub fn show(&self, status: &Status) {
         self.inner.status.replace(status.clone());
@@ -125,8 +131,27 @@ impl Trial {
     }
 }
 
+/// `known`: whether the dialog was answered, and until when the mode waited then.
+fn is_about(known: (bool, u64), confirm_usec: u64) -> bool {
+    let (is_over, known_usec) = known;
+    !is_over || known_usec == confirm_usec
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         self.count_by(None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dialog_follows_its_mode_until_it_is_answered_and_says_nothing_about_a_later_one() {
+        assert!(is_about((false, 10), 10));
+        assert!(is_about((false, 10), 20));
+        assert!(is_about((true, 10), 10));
+        assert!(!is_about((true, 10), 20));
     }
 }

@@ -251,8 +251,10 @@ impl Window {
             }
             return;
         };
-        if let Some(trial) = &*self.trial.borrow() {
+        let open = self.trial.take().filter(|trial| trial.is_about(&status));
+        if let Some(trial) = open {
             trial.show(&status);
+            self.trial.replace(Some(trial));
             return;
         }
         let this = Rc::downgrade(self);
@@ -264,8 +266,16 @@ impl Window {
         self.trial.replace(Some(trial));
     }
 
-    fn decide(&self, is_kept: bool) {
-        self.asker.ask(move |daemon| async move {
+    fn decide(self: &Rc<Self>, is_kept: bool) {
+        // What was not done can be answered again while the mode still waits.
+        let this = Rc::downgrade(self);
+        let asker = self.asker.or_else(move || {
+            if let Some(this) = this.upgrade() {
+                this.trial.take();
+                this.follow_trial();
+            }
+        });
+        asker.ask(move |daemon| async move {
             match is_kept {
                 true => daemon.scheduler.confirm().await,
                 false => daemon.scheduler.revert().await,

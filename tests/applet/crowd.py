@@ -36,6 +36,7 @@ class Crowd(dbus.service.Object):
         self.generation = 1
         self.lists = 0
         self.is_inspected = True
+        self.is_failing = False
 
     @dbus.service.method("org.freedesktop.DBus.Properties", in_signature="s", out_signature="a{sv}")
     def GetAll(self, interface):
@@ -68,6 +69,8 @@ class Crowd(dbus.service.Object):
         self.lists += 1
         if not self.is_inspected:
             raise Denied("it may not be looked at")
+        if self.is_failing:
+            raise dbus.DBusException("no <memory>", name="org.freedesktop.DBus.Error.NoMemory")
         if wanted.get("pinned"):
             return [], 0, self.generation
         rows = [profile(index) for index in range(offset, min(offset + MAX_ROWS, self.count))]
@@ -95,6 +98,11 @@ class Crowd(dbus.service.Object):
     def Inspect(self, is_allowed):
         """Whether lists may be looked at from now on."""
         self.is_inspected = is_allowed
+
+    @dbus.service.method("org.pandemonium.Test", in_signature="b")
+    def Fail(self, is_failing):
+        """Whether lists fail from now on."""
+        self.is_failing = is_failing
 
     @dbus.service.method("org.pandemonium.Test")
     def Change(self):

@@ -18,7 +18,8 @@ class Crowd(unittest.TestCase):
         cls.daemon = cls.desktop.run(sys.executable, "-B", program, str(COUNT), stdout=subprocess.PIPE)
         assert cls.daemon.stdout.readline(), "there is no daemon"
         address = cls.desktop.environment["DBUS_SESSION_BUS_ADDRESS"]
-        cls.applet = Applet.beside(cls.desktop, "--page", "processes", DBUS_SYSTEM_BUS_ADDRESS=address)
+        cls.beside = {"DBUS_SYSTEM_BUS_ADDRESS": address}
+        cls.applet = Applet.beside(cls.desktop, "--page", "processes", **cls.beside)
         cls.applet.focus()
         cls.hands = Hands(cls.desktop, cls.applet.process.pid)
 
@@ -110,5 +111,21 @@ class Crowd(unittest.TestCase):
         self.hands.names()
         self.assertEqual(int(self.tell("Lists")), before + 1)
         self.tell("Inspect", "true")
+        self.hands.press("Try Again")
+        self.until_first("program-00000")
+
+    def test_6_a_list_that_fails_leaves_the_last_one_and_says_why(self):
+        self.until_first("program-00000")
+        self.tell("Fail", "true")
+        self.tell("Change")
+        until("it is said", lambda: any("no <memory>" in name for name in self.hands.names()))
+        self.assertEqual(self.listed()[:1], ["program-00000"])
+        # Whoever comes to a list that fails has nothing to look at, and can ask once more.
+        self.applet.end()
+        type(self).applet = Applet.beside(self.desktop, "--page", "processes", **self.beside)
+        self.applet.focus()
+        type(self).hands = Hands(self.desktop, self.applet.process.pid)
+        until("it says why", lambda: any("no <memory>" in name for name in self.hands.names()))
+        self.tell("Fail", "false")
         self.hands.press("Try Again")
         self.until_first("program-00000")

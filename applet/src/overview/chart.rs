@@ -117,6 +117,7 @@ impl Chart {
     /// Which time is shown.
     pub fn set_clock(&self, clock: Clock) {
         self.imp().clock.set(Some(clock));
+        self.imp().series.borrow_mut().set_clock(clock);
     }
 
     /// Changes what is shown.

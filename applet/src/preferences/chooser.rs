@@ -22,11 +22,14 @@ pub fn open(
     let stack: gtk::Stack = object(&builder, "stack");
     let nothing: adw::StatusPage = object(&builder, "nothing");
     let view: gtk::ListView = object(&builder, "view");
-    let open = dialog.clone();
+    // A list that owned its dialog would keep it for good.
+    let open = dialog.downgrade();
     view.connect_activate(move |view, at| {
         let item = view.model().and_then(|model| model.item(at));
         if let Some(name) = item.and_downcast::<gtk::StringObject>() {
-            open.close();
+            if let Some(open) = open.upgrade() {
+                open.close();
+            }
             chosen(name.string().into());
         }
     });
@@ -35,14 +38,15 @@ pub fn open(
         match link.call(programs::fetch).await {
             Ok(programs) => {
                 for program in programs {
-                    let name = program.row.name;
-                    if !known.contains(&name) && words::choices::wrong_name(&name).is_none() {
+                    let name = compositor(program.row.comm);
+                    if let Some(name) = name.filter(|name| !known.contains(name)) {
                         names.append(&name);
                     }
                 }
             }
             Err(trouble) if trouble != Trouble::NoDaemon => {
-                nothing.set_description(Some(&words::trouble(&trouble)));
+                let text = words::trouble(&trouble);
+                nothing.set_description(Some(&glib::markup_escape_text(&text)));
             }
             Err(_) => {}
         }
@@ -54,4 +58,25 @@ pub fn open(
         stack.set_visible_child_name(page);
     });
     dialog.present(Some(parent));
+}
+
+/// The name of a program as that of a compositor, if it can be one. The printable name has escapes, which no program
+/// is called by.
+fn compositor(comm: Vec<u8>) -> Option<String> {
+    let name = String::from_utf8(comm).ok()?;
+    words::choices::wrong_name(&name).is_none().then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_a_compositor_by_its_own_name_and_not_by_the_printable_one() {
+        let of = |comm: &[u8]| compositor(comm.to_vec());
+        assert_eq!(of(b"kwin_wayland").as_deref(), Some("kwin_wayland"));
+        assert_eq!(of(b"a\\b").as_deref(), Some("a\\b"));
+        assert_eq!(of("Z\u{fc}rich".as_bytes()), None);
+        assert_eq!(of(b"a\xff"), None);
+    }
 }

@@ -40,7 +40,6 @@ impl Compositors {
         this.pattern.connect_apply(move |row| {
             if let Some(this) = weak.upgrade().filter(|this| this.check()) {
                 this.add(row.text().trim().to_owned());
-                row.set_text("");
             }
         });
         let choose: gtk::Button = object(builder, "choose");
@@ -66,9 +65,20 @@ impl Compositors {
         wrong.is_none() && !text.trim().is_empty()
     }
 
-    fn add(&self, name: String) {
-        self.asker
-            .ask(move |daemon| async move { daemon.scheduler.add_compositor(&name).await });
+    fn add(self: &Rc<Self>, name: String) {
+        let this = Rc::downgrade(self);
+        let added = name.clone();
+        self.asker.ask_then(
+            move |daemon| async move { daemon.scheduler.add_compositor(&name).await },
+            move |()| {
+                // Only what is in the list now goes; a name that was not taken can be mended.
+                if let Some(this) = this.upgrade()
+                    && this.pattern.text().trim() == added
+                {
+                    this.pattern.set_text("");
+                }
+            },
+        );
     }
 
     fn remove(&self, name: String) {

@@ -16,8 +16,12 @@ pub fn open(parent: &impl IsA<gtk::Widget>, pin: impl Fn(Vec<u8>, &'static str) 
     let name: adw::EntryRow = object(&builder, "name");
     let tier: adw::ComboRow = object(&builder, "tier");
     let checked = Rc::new({
-        let dialog = dialog.clone();
+        // A row that owned its dialog would keep it for good.
+        let dialog = dialog.downgrade();
         move |name: &adw::EntryRow| {
+            let Some(dialog) = dialog.upgrade() else {
+                return;
+            };
             let is_good = unescape_name(&name.text()).is_ok();
             dialog.set_response_enabled("pin", is_good);
             validity::mark(name, is_good || name.text().is_empty());

@@ -48,6 +48,7 @@ impl Wanted {
 pub struct Table {
     all: gio::ListStore,
     filter: gtk::CustomFilter,
+    filtered: gtk::FilterListModel,
     sorted: gtk::SortListModel,
     wanted: Rc<RefCell<Wanted>>,
 }
@@ -75,6 +76,7 @@ impl Table {
         Table {
             all,
             filter,
+            filtered,
             sorted,
             wanted,
         }
@@ -83,6 +85,16 @@ impl Table {
     /// Those that are wanted, in the order of this sorter.
     pub fn shown(&self) -> &gtk::SortListModel {
         &self.sorted
+    }
+
+    /// Whether some of them are yet to be looked at.
+    pub fn is_filtering(&self) -> bool {
+        self.filtered.pending() > 0
+    }
+
+    /// Calls this when more of them were looked at.
+    pub fn connect_filtered(&self, act: impl Fn() + 'static) {
+        self.filtered.connect_pending_notify(move |_| act());
     }
 
     /// How many programs are known, wanted or not.
@@ -100,33 +112,7 @@ impl Table {
     /// Takes over what is known now, in the order of the names. Objects of programs that stay stay, and
     /// with them what is selected and where the list was scrolled to.
     pub fn replace(&self, programs: Vec<Program>) {
-        if self.all.n_items() == 0 {
-            let entries: Vec<_> = programs.into_iter().map(Entry::new).collect();
-            self.all.extend_from_slice(&entries);
-            return;
-        }
-        let mut at = 0;
-        let mut is_other = false;
-        for program in programs {
-            while self.order(at, &program) == Some(Ordering::Less) {
-                self.all.remove(at);
-            }
-            match self.entry(at) {
-                Some(entry) if self.order(at, &program) == Some(Ordering::Equal) => {
-                    let is_wanted = self.wanted.borrow().has(&program);
-                    let was_wanted = entry.with(|known| self.wanted.borrow().has(known));
-                    is_other |= was_wanted != Some(is_wanted);
-                    entry.update(program);
-                }
-                _ => self.all.insert(at, &Entry::new(program)),
-            }
-            at += 1;
-        }
-        self.all
-            .splice(at, self.all.n_items() - at, &[] as &[Entry]);
-        if is_other {
-            self.filter.changed(gtk::FilterChange::Different);
-        }
+        merge(&self.all, &self.wanted.borrow(), programs);
         // Sorting anew gives rows to other programs, under the hands of whoever is there.
         if let Some(sorter) = self
             .sorted
@@ -143,15 +129,43 @@ impl Table {
             .windows(2)
             .all(|pair| sorter.compare(&pair[0], &pair[1]) != gtk::Ordering::Larger)
     }
+}
 
-    fn entry(&self, at: u32) -> Option<Entry> {
-        self.all.item(at).and_downcast()
+/// Takes these programs over into the list. Announces only what comes, goes, or is wanted from now on or no longer:
+/// whoever filters looks at these anew and leaves the rest alone.
+fn merge(all: &gio::ListStore, wanted: &Wanted, programs: Vec<Program>) {
+    if all.n_items() == 0 {
+        let entries: Vec<_> = programs.into_iter().map(Entry::new).collect();
+        all.extend_from_slice(&entries);
+        return;
     }
+    let mut at = 0;
+    for program in programs {
+        while order(all, at, &program) == Some(Ordering::Less) {
+            all.remove(at);
+        }
+        match entry(all, at) {
+            Some(entry) if order(all, at, &program) == Some(Ordering::Equal) => {
+                let is_wanted = wanted.has(&program);
+                let was_wanted = entry.with(|known| wanted.has(known));
+                entry.update(program);
+                if was_wanted != Some(is_wanted) {
+                    all.splice(at, 1, &[entry]);
+                }
+            }
+            _ => all.insert(at, &Entry::new(program)),
+        }
+        at += 1;
+    }
+    all.splice(at, all.n_items() - at, &[] as &[Entry]);
+}
 
-    fn order(&self, at: u32, program: &Program) -> Option<Ordering> {
-        self.entry(at)?
-            .with(|known| programs::key(&known.row).cmp(&programs::key(&program.row)))
-    }
+fn entry(all: &gio::ListStore, at: u32) -> Option<Entry> {
+    all.item(at).and_downcast()
+}
+
+fn order(all: &gio::ListStore, at: u32, program: &Program) -> Option<Ordering> {
+    entry(all, at)?.with(|known| programs::key(&known.row).cmp(&programs::key(&program.row)))
 }
 
 /// What a column is sorted by. Programs that are alike in it stay in the order that they had.
@@ -188,5 +202,34 @@ mod tests {
             ..Wanted::default()
         };
         assert!(wanted.has(&pinned));
+    }
+
+    #[test]
+    fn a_program_of_another_tier_is_looked_at_anew_and_the_others_are_left_alone() {
+        Entry::ensure_type();
+        let wanted = Wanted {
+            kind: Kind::Tier("batch"),
+            ..Wanted::default()
+        };
+        let of = |name: &str, tier: &str| {
+            let mut program = program(name);
+            program.row.tier = tier.to_owned();
+            program
+        };
+        let all = gio::ListStore::new::<Entry>();
+        let before = ["a", "b", "c"].map(|name| of(name, "batch"));
+        merge(&all, &wanted, before.to_vec());
+        let kept = entry(&all, 1);
+        let told = Rc::new(RefCell::new(Vec::new()));
+        let seen = Rc::clone(&told);
+        all.connect_items_changed(move |_, at, gone, come| {
+            if (gone, come) != (0, 0) {
+                seen.borrow_mut().push((at, gone, come));
+            }
+        });
+        let now = vec![of("a", "batch"), of("b", "interactive"), of("c", "batch")];
+        merge(&all, &wanted, now);
+        assert_eq!(*told.borrow(), [(1, 1, 1)]);
+        assert_eq!(entry(&all, 1), kept);
     }
 }

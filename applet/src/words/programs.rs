@@ -5,6 +5,7 @@ use pandemonium_api::{ProfileDetails, ProfileRow};
 
 use super::choices::Labelled;
 use super::{count, span, tier_names};
+use crate::link::Trouble;
 use crate::model::Presence;
 use crate::programs::Program;
 use crate::translation::fill;
@@ -241,16 +242,21 @@ pub fn observations(row: &ProfileRow) -> String {
 }
 
 /// Why there is no list: a title, and a sentence below it.
-pub fn nothing_to_list(presence: &Presence, is_refused: bool) -> (String, String) {
+pub fn nothing_to_list(presence: &Presence, trouble: Option<&Trouble>) -> (String, String) {
     match presence {
-        Presence::Here(_) if is_refused => (
-            gettext("Not Allowed"),
-            gettext("The list shows programs of all users of this computer. You may not see it."),
-        ),
-        Presence::Here(_) => (
-            gettext("Nothing Learned Yet"),
-            gettext("Programs appear here as soon as the scheduler has seen them at work."),
-        ),
+        Presence::Here(_) => match trouble {
+            Some(Trouble::Refused) => (
+                gettext("Not Allowed"),
+                gettext(
+                    "The list shows programs of all users of this computer. You may not see it.",
+                ),
+            ),
+            Some(other) => (String::new(), super::trouble(other)),
+            None => (
+                gettext("Nothing Learned Yet"),
+                gettext("Programs appear here as soon as the scheduler has seen them at work."),
+            ),
+        },
         Presence::Connecting => (super::headline(presence), String::new()),
         _ => (
             super::headline(presence),
@@ -396,9 +402,13 @@ mod tests {
     #[test]
     fn an_empty_list_has_its_reason() {
         let here = Presence::Here(Box::default());
-        assert_eq!(nothing_to_list(&here, false).0, "Nothing Learned Yet");
-        assert_eq!(nothing_to_list(&here, true).0, "Not Allowed");
-        let away = nothing_to_list(&Presence::NoDaemon, false);
+        assert_eq!(nothing_to_list(&here, None).0, "Nothing Learned Yet");
+        let refused = nothing_to_list(&here, Some(&Trouble::Refused));
+        assert_eq!(refused.0, "Not Allowed");
+        let failed = Trouble::Failed("no memory".to_owned());
+        let failed = nothing_to_list(&here, Some(&failed));
+        assert_eq!(failed.1, "Not done: no memory");
+        let away = nothing_to_list(&Presence::NoDaemon, None);
         assert_eq!(away.0, "The service is not running");
         assert!(!away.1.is_empty());
     }
