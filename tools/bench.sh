@@ -35,15 +35,18 @@ bench_own=(eevdf adaptive bpf)
 
 # What the command line asks for; bench_options fills it.
 bench_judge=virtual
+bench_renews=
 bench_cpus=2,4,8,12
 bench_schedulers=eevdf,adaptive,bpf
 bench_words=()
 bench_asked_seconds=
 bench_asked_rounds=
+# Set once something that was asked for could not be measured.
+bench_is_incomplete=
 
 # bench_options ARGUMENT...: takes the command line apart; what cannot be measured is refused before anything is built.
 bench_options() {
-  local rows
+  local rows asked=" $* "
   mapfile -t rows < <(bench_rows)
   while (($#)); do
     case $1 in
@@ -63,19 +66,34 @@ bench_options() {
       --rounds) bench_asked_rounds=$(bench_number "$1" "$2" 100) ;;
       --short) bench_asked_rounds=1 ;;
       --trace) bench_words+=(--trace) ;;
+      --renew) bench_renews=1 ;;
       --parallel | --gate | --growth) bench_judge=${1#--} ;;
       *) die "bench knows no option '$1'" ;;
     esac
     case $1 in
-      --short | --trace | --parallel | --gate | --growth) shift ;;
+      --short | --trace | --renew | --parallel | --gate | --growth) shift ;;
       *) shift 2 ;;
     esac
   done
+  case $bench_judge in
+    gate) bench_refuse "$asked" cpus schedulers rows rounds seconds short kernel trace parallel growth ;;
+    growth) bench_refuse "$asked" cpus rows trace renew parallel gate ;;
+    parallel) bench_refuse "$asked" cpus renew gate growth ;;
+    *) bench_refuse "$asked" renew ;;
+  esac
   bench_known schedulers "$bench_schedulers" "${bench_own[@]}" "${bench_peers[@]%% *}"
   [[ $bench_cpus =~ ^[1-9][0-9]{0,2}(,[1-9][0-9]{0,2})*$ ]] ||
     die "--cpus takes numbers of CPUs with commas between them, such as 2,8, not '$bench_cpus'"
   [[ $bench_kernel == @(newest|oldest) || -e $bench_kernel ]] ||
     die "--kernel takes newest, oldest or a file, and there is no file '$bench_kernel'"
+}
+
+# bench_refuse ASKED OPTION...: fails if one of these options is asked for, which this judge would not heed.
+bench_refuse() {
+  local option
+  for option in "${@:2}"; do
+    [[ $1 != *" --$option "* ]] || die "bench --$option says nothing together with the judge '$bench_judge': ./dev --help says what goes together"
+  done
 }
 
 # bench_rows: every workload there is, by name. The benchmark's own list is the only one.
@@ -120,6 +138,12 @@ command_bench() {
   # Machines of its own, which the table of the whole set does not have.
   [[ $bench_judge != growth ]] || dir+=-growth
   mkdir -p "$dir/logs"
+  # What this judge said before may have been asked of other programs, and for another time.
+  if [[ $bench_judge == parallel ]]; then
+    rm -f "$dir"/logs/parallel.log
+  else
+    rm -f "$dir"/logs/virtual-*.log
+  fi
   if [[ $bench_judge == parallel ]]; then
     bench_parallel "$dir" "$bench_schedulers" "${bench_asked_rounds:-$bench_parallel_rounds}" \
       --seconds "${bench_asked_seconds:-$bench_parallel_seconds}" "${bench_words[@]}"
@@ -132,6 +156,7 @@ command_bench() {
   cat "$dir"/logs/*.log >"$dir/bench.log"
   "$(built_program pandemonium-workload)" report "$dir/bench.log" --dir "$dir"
   note "results.prom, report.txt, report.md, bench.log and plots are in ${dir#"$top"/}"
+  [[ -z $bench_is_incomplete ]] || die "not everything that was asked for was measured"
 }
 
 # bench_virtual DIR CPUS SCHEDULERS WORD...: a machine in exact virtual time for each scheduler and number of CPUs.
@@ -145,10 +170,15 @@ bench_virtual() {
     for scheduler in "${all_schedulers[@]}"; do
       # What else is in a machine must not depend on what was measured before.
       vm_programs=()
-      bench_prepare "$scheduler" || continue
+      bench_prepare "$scheduler" || {
+        bench_is_incomplete=1
+        continue
+      }
       bench_machine "$dir/logs/virtual-$cpus-$scheduler.log" "$cpus" \
-        "$(bench_command "$scheduler" --time virtual "$@")" ||
+        "$(bench_command "$scheduler" --time virtual "$@")" || {
+        bench_is_incomplete=1
         note "$scheduler at $cpus CPUs did not finish: ${dir#"$top"/}/logs/virtual-$cpus-$scheduler.log says why"
+      }
     done
   done
 }
@@ -170,12 +200,16 @@ bench_parallel() {
   [[ " $* " == *' --rows '* ]] || set -- --rows "$bench_parallel_rows" "$@"
   for ((round = 1; round <= rounds; round++)); do
     for scheduler in "${all_schedulers[@]}"; do
-      bench_prepare "$scheduler" || continue
+      bench_prepare "$scheduler" || {
+        bench_is_incomplete=1
+        continue
+      }
       commands+=("$(bench_command "$scheduler" --time real --round "$round" "$@")")
     done
   done
   vm_time=multi
-  bench_machine "$dir/logs/parallel.log" 2 "${commands[@]}" || note "not every round was finished"
+  vm_stays_multi=1
+  bench_machine "$dir/logs/parallel.log" 2 "${commands[@]}" || bench_is_incomplete=1
 }
 
 # bench_prepare SCHEDULER: its program, for the next machines; fails with one line if there is none.
@@ -238,7 +272,8 @@ bench_machine() {
 
 # bench_gate: a part of the set twice, side by side: it has to say the same to the byte, and to hold the baseline.
 bench_gate() {
-  local dir=$top/build/bench/gate words scheduler lines=() first status=0
+  local dir=$top/build/bench/gate baseline=$top/tests/bench-baseline.txt words scheduler lines=() first status=0
+  [[ -n $bench_renews || -e $baseline ]] || die "there is no ${baseline#"$top"/}: ./dev bench --gate --renew makes it"
   words=(--time virtual --seconds "$bench_gate_seconds" --rounds "$bench_rounds" --rows "$bench_gate_rows")
   for scheduler in eevdf adaptive; do
     lines+=("$(bench_command "$scheduler" "${words[@]}")")
@@ -253,5 +288,6 @@ bench_gate() {
   ((status == 0)) || die "a machine did not finish: the logs in build/bench/gate say why"
   cmp "$dir/first.log" "$dir/second.log" || die "the same command twice did not give the same bytes"
   "$(built_program pandemonium-workload)" report "$dir/first.log"
-  "$(built_program pandemonium-workload)" gate "$top/tests/bench-baseline.txt" "$dir/first.log"
+  [[ -z $bench_renews ]] || rm -f "$baseline"
+  "$(built_program pandemonium-workload)" gate "$baseline" "$dir/first.log"
 }

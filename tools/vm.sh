@@ -19,6 +19,8 @@ vm_acpi=
 vm_qemu=()
 # Set if the machine need not start for this script: it may go on from one that has started (tools/started.sh).
 vm_shared_start=
+# Set if the script says nothing with one thread for all CPUs: then the emulator's fault ends it.
+vm_stays_multi=
 # More programs of the image for the next bare VM.
 vm_tools=()
 # What every kernel is told. On a busy host an emulated timer may be late for the kernel's test of it, which ends in a
@@ -133,7 +135,7 @@ bare_vm() {
   work=$(mktemp -d)
   bare_initramfs "$work/initrd" "$(dirname "$script")"
   boot_bare || status=$?
-  if [[ $vm_time == multi ]] && ((status == emulators_fault)); then
+  if [[ $vm_time == multi && -z $vm_stays_multi ]] && ((status == emulators_fault)); then
     echo "the emulator's fault; once more with one thread for all CPUs"
     vm_time=single timeout=$((2 * timeout)) status=0
     boot_bare || status=$?
