@@ -46,64 +46,107 @@ pub fn change(row: &Row, before: f64, after: f64, threshold_pct: f64) -> Change 
 /// What a comparison says.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
-    /// A line for each figure that changed, worse ones first, and one that counts.
+    /// A line for each figure that changed or is gone, worse ones first, and those that count.
     pub text: String,
-    /// How many got worse.
+    /// How many got worse, or are in the older one only: a row that failed must not pass as unchanged.
     pub worse: usize,
 }
 
-/// Compares every row of every scheduler and place that both have; fails if there is none.
+/// The rows of two archives.
+#[derive(Default)]
+struct Found {
+    both: Vec<(Change, String)>,
+    only_a: Vec<String>,
+    only_b: usize,
+}
+
+/// Compares every row of every scheduler and place; fails if the two have none in common.
 pub fn compare(a: &Results, b: &Results, threshold_pct: f64) -> Result<Comparison, String> {
-    let mut found = Vec::new();
-    for (time, cpus) in a.places() {
-        let here = Place { time: &time, cpus };
-        for scheduler in a.schedulers() {
+    let all = Results(a.0.iter().chain(&b.0).cloned().collect());
+    let places = all.places();
+    let is_one_kind = places.iter().all(|(time, _)| *time == places[0].0);
+    let mut found = Found::default();
+    for (time, cpus) in &places {
+        let here = Place { time, cpus: *cpus };
+        // Where there are two kinds of time, nothing else tells them apart.
+        let kind = if is_one_kind {
+            String::new()
+        } else {
+            format!(", {time} time")
+        };
+        for scheduler in all.schedulers() {
             for row in &ROWS {
                 let value =
                     |results: &Results| results.get(&here, &scheduler, row.workload, row.figure);
-                let Some((before, after)) = value(a).zip(value(b)) else {
-                    continue;
-                };
-                let change = change(row, before, after, threshold_pct);
-                let line = format!(
-                    "{scheduler}, {cpus} CPUs, {}: {} -> {} {}",
-                    row.words,
-                    number(before),
-                    number(after),
-                    row.unit()
-                );
-                found.push((change, line.trim_end().to_owned()));
+                let words = || format!("{scheduler}, {cpus} CPUs{kind}, {}", row.words);
+                found.add(row, words, (value(a), value(b)), threshold_pct);
             }
         }
     }
-    if found.is_empty() {
+    if found.both.is_empty() {
         return Err("the two have nothing in common that could be compared".to_owned());
     }
-    found.sort();
-    Ok(tell(&found, threshold_pct))
+    found.both.sort();
+    Ok(found.tell(threshold_pct))
 }
 
-fn tell(found: &[(Change, String)], threshold_pct: f64) -> Comparison {
-    let count = |wanted| found.iter().filter(|(change, _)| *change == wanted).count();
-    let mut text = String::new();
-    for (change, line) in found {
-        let word = match change {
-            Change::Worse => "worse ",
-            Change::Better => "better",
-            Change::Same => continue,
-        };
-        let _ = writeln!(text, "{word}  {line}");
+impl Found {
+    fn add(
+        &mut self,
+        row: &Row,
+        words: impl Fn() -> String,
+        values: (Option<f64>, Option<f64>),
+        threshold_pct: f64,
+    ) {
+        match values {
+            (Some(before), Some(after)) => {
+                let (from, to) = (number(before), number(after));
+                let line = format!("{}: {from} -> {to} {}", words(), row.unit());
+                self.both.push((
+                    change(row, before, after, threshold_pct),
+                    line.trim_end().to_owned(),
+                ));
+            }
+            (Some(_), None) => self.only_a.push(words()),
+            (None, Some(_)) => self.only_b += 1,
+            (None, None) => {}
+        }
     }
-    let _ = writeln!(
-        text,
-        "{} worse, {} better, {} the same within {threshold_pct} %",
-        count(Change::Worse),
-        count(Change::Better),
-        count(Change::Same)
-    );
-    Comparison {
-        text,
-        worse: count(Change::Worse),
+
+    fn tell(&self, threshold_pct: f64) -> Comparison {
+        let count = |wanted| {
+            self.both
+                .iter()
+                .filter(|(change, _)| *change == wanted)
+                .count()
+        };
+        let [worse, better, same] = [Change::Worse, Change::Better, Change::Same].map(count);
+        let mut text = String::new();
+        for (change, line) in &self.both {
+            let word = match change {
+                Change::Worse => "worse ",
+                Change::Better => "better",
+                Change::Same => continue,
+            };
+            let _ = writeln!(text, "{word}  {line}");
+        }
+        for line in &self.only_a {
+            let _ = writeln!(text, "A only  {line}");
+        }
+        let _ = writeln!(
+            text,
+            "{worse} worse, {better} better, {same} the same within {threshold_pct} %"
+        );
+        for (count, name) in [(self.only_a.len(), "A"), (self.only_b, "B")] {
+            let is = if count == 1 { "is" } else { "are" };
+            if count > 0 {
+                let _ = writeln!(text, "{count} {is} in {name} only");
+            }
+        }
+        Comparison {
+            text,
+            worse: worse + self.only_a.len(),
+        }
     }
 }
 
@@ -111,7 +154,7 @@ fn tell(found: &[(Change, String)], threshold_pct: f64) -> Comparison {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::results::tests::results;
+    use crate::results::tests::{results, rounds};
 
     #[test]
     fn what_got_worse_comes_first_and_is_counted() {
@@ -134,10 +177,49 @@ mod tests {
             "worse   bpf, 2 CPUs, burst p99: 200 -> 260 us\n\
              worse   bpf, 2 CPUs, equal hogs, p10 of mean: 0.99 -> 0.80\n\
              better  bpf, 2 CPUs, wake-up p99: 100 -> 80.0 us\n\
-             2 worse, 1 better, 1 the same within 10 %\n"
+             A only  eevdf, 2 CPUs, mixed p99\n\
+             2 worse, 1 better, 1 the same within 10 %\n\
+             1 is in A only\n"
         );
-        assert_eq!(comparison.worse, 2);
+        assert_eq!(comparison.worse, 3, "what is gone is not fine");
         assert!(compare(&a, &results(&[]), 10.0).is_err());
+    }
+
+    #[test]
+    fn what_only_the_newer_one_has_is_counted_and_fine() {
+        let a = results(&[("bpf", "wakeup", "p99_us", 100.0)]);
+        let mut b = results(&[("bpf", "wakeup", "p99_us", 100.0)]);
+        let mut more = results(&[
+            ("bpf", "wakeup", "p99_us", 50.0),
+            ("cosmos", "wakeup", "p99_us", 50.0),
+        ]);
+        for value in &mut more.0 {
+            value.label.cpus = 8;
+        }
+        b.0.extend(more.0);
+        let comparison = compare(&a, &b, 10.0).unwrap();
+        assert_eq!(
+            comparison.text,
+            "0 worse, 0 better, 1 the same within 10 %\n2 are in B only\n"
+        );
+        assert_eq!(comparison.worse, 0);
+    }
+
+    #[test]
+    fn lines_say_the_kind_of_time_where_there_are_two() {
+        let measured = |value: f64| {
+            let mut all = results(&[("bpf", "wakeup", "p99_us", value)]);
+            let real = rounds("real", ("bpf", "wakeup", "p99_us"), &[Some(2.0 * value)]);
+            all.0.extend(real.0);
+            all
+        };
+        let comparison = compare(&measured(100.0), &measured(200.0), 10.0).unwrap();
+        assert_eq!(
+            comparison.text,
+            "worse   bpf, 2 CPUs, real time, wake-up p99: 200 -> 400 us\n\
+             worse   bpf, 2 CPUs, virtual time, wake-up p99: 100 -> 200 us\n\
+             2 worse, 0 better, 0 the same within 10 %\n"
+        );
     }
 
     #[test]

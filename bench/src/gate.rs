@@ -21,12 +21,18 @@ struct Ratio {
     value: f64,
 }
 
-/// The baseline that these results would make.
+/// The baseline that these results would make; fails if it would hold nothing.
 pub fn baseline(results: &Results) -> Result<String, String> {
     let mut text =
         "# mode workload figure, and its ratio to the kernel's scheduler in the same run\n"
             .to_owned();
-    for ratio in ratios(results)? {
+    let found = ratios(results)?;
+    if found.is_empty() {
+        return Err(format!(
+            "there is no ratio for a baseline: no row was measured both under {EEVDF} and in a mode of ours"
+        ));
+    }
+    for ratio in found {
         let Ratio {
             mode,
             workload,
@@ -175,6 +181,21 @@ mod tests {
         let stored = baseline(&measured(20.0, 1.0)).unwrap();
         hold(&measured(149.0, 1.0), &stored).unwrap();
         hold(&measured(151.0, 1.0), &stored).unwrap_err();
+    }
+
+    #[test]
+    fn results_without_the_kernels_scheduler_make_no_baseline() {
+        let alone = results(&[("bpf", "wakeup", "p99_us", 200.0)]);
+        let sentence = baseline(&alone).unwrap_err();
+        assert!(
+            sentence.starts_with("there is no ratio for a baseline: "),
+            "{sentence}"
+        );
+        let nothing = results(&[
+            ("eevdf", "wakeup", "p99_us", 0.0),
+            ("bpf", "wakeup", "p99_us", 1.0),
+        ]);
+        baseline(&nothing).unwrap_err();
     }
 
     #[test]

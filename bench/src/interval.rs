@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::results::median;
+use crate::results::{EEVDF, Place, REAL, Results, median};
+use crate::suite::Row;
 
 /// Fewer pairs say nothing about their spread.
 const FEWEST: usize = 6;
@@ -31,9 +32,18 @@ impl fmt::Display for Interval {
     }
 }
 
-/// The ratios `ours / theirs`, pair by pair; `None` with too few of them.
-pub fn of_ratios(ours: &[f64], theirs: &[f64]) -> Option<Interval> {
-    let pairs = ours.iter().zip(theirs).filter(|(_, theirs)| **theirs > 0.0);
+/// The ratio of a scheduler to the kernel's own. There is none in virtual time: each scheduler has a machine of its own
+/// there, so rounds of the same number have nothing in common.
+pub fn of(results: &Results, here: &Place<'_>, scheduler: &str, row: &Row) -> Option<Interval> {
+    if here.time != REAL {
+        return None;
+    }
+    of_ratios(&results.pairs(here, (scheduler, EEVDF), row.workload, row.figure))
+}
+
+/// The ratio of the first of each pair to the second; `None` with too few of them.
+fn of_ratios(pairs: &[(f64, f64)]) -> Option<Interval> {
+    let pairs = pairs.iter().filter(|(_, theirs)| *theirs > 0.0);
     let mut ratios: Vec<f64> = pairs.map(|(ours, theirs)| ours / theirs).collect();
     if ratios.len() < FEWEST {
         return None;
@@ -67,6 +77,8 @@ fn left_out(count: u64) -> usize {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::results::tests::rounds;
+    use crate::suite::ROWS;
 
     #[test]
     fn bounds_are_those_of_the_sign_test() {
@@ -77,12 +89,25 @@ mod tests {
     #[test]
     fn ratios_are_of_pairs() {
         let ours = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
-        let same = of_ratios(&ours, &ours).unwrap();
+        let same = of_ratios(&ours.map(|value| (value, value))).unwrap();
         assert_eq!((same.low, same.median, same.high), (1.0, 1.0, 1.0));
-        let theirs = [2.0; 7];
-        let found = of_ratios(&ours, &theirs).unwrap();
+        let pairs = ours.map(|value| (value, 2.0));
+        let found = of_ratios(&pairs).unwrap();
         assert_eq!((found.low, found.median, found.high), (0.5, 2.0, 3.5));
         assert_eq!(found.to_string(), "x2.000, 0.500 to 3.500");
-        assert_eq!(of_ratios(&ours[..5], &theirs), None);
+        assert_eq!(of_ratios(&pairs[..5]), None);
+    }
+
+    #[test]
+    fn rounds_of_machines_of_their_own_are_no_pairs() {
+        let row = ROWS.iter().find(|row| row.workload == "pipe").unwrap();
+        let interval = |time: &str| {
+            let mut all = rounds(time, ("eevdf", "pipe", "p50_us"), &[Some(10.0); 6]);
+            all.0
+                .extend(rounds(time, ("bpf", "pipe", "p50_us"), &[Some(5.0); 6]).0);
+            of(&all, &Place { time, cpus: 2 }, "bpf", row)
+        };
+        assert_eq!(interval("real").map(|ratio| ratio.median), Some(0.5));
+        assert_eq!(interval("virtual"), None);
     }
 }

@@ -21,13 +21,28 @@ pub struct Rhythm {
 }
 
 /// Wakes, notes how late that was, works and sleeps again until the run is over.
-pub fn wake_and_work(run: Run, rhythm: Rhythm, seed: u64, mut note: impl FnMut(u64)) {
+pub fn wake_and_work(run: Run, rhythm: Rhythm, seed: u64, note: impl FnMut(u64)) {
+    wake_by(run, rhythm, seed, |due_ns| run.sleep_until(due_ns), note);
+}
+
+/// The same with any sleep, so that one from which nobody returns in time can be tested.
+fn wake_by(
+    run: Run,
+    rhythm: Rhythm,
+    seed: u64,
+    sleep_until: impl Fn(u64),
+    mut note: impl FnMut(u64),
+) {
     sys::disable_timer_slack();
     let mut random = Random::new(seed);
     loop {
         let due_ns = sys::now_ns() + random.between(rhythm.min_ns, rhythm.max_ns);
-        run.sleep_until(due_ns);
+        sleep_until(due_ns);
         if run.is_over() {
+            // Leaving out what was due in time and came after the end would hide the longest wait of all.
+            if due_ns < run.end_ns && sys::caught_signal().is_none() {
+                note(sys::now_ns().saturating_sub(due_ns));
+            }
             return;
         }
         note(sys::now_ns().saturating_sub(due_ns));
@@ -76,6 +91,10 @@ fn latency_report(
         Ok::<(), String>(())
     })?;
     let summary = collected.into_inner().unwrap_or_default().summary();
+    // Without a value everything would be 0, which is the best there can be.
+    if summary.count == 0 && sys::caught_signal().is_none() {
+        return Err("no thread woke up in the whole run, so there is nothing to report".to_owned());
+    }
     let text = format!(
         "{} wake-ups of {threads} threads, {}",
         summary.count,
@@ -84,4 +103,43 @@ fn latency_report(
     Ok(Report::new(name, text)
         .with("threads", threads as u64)
         .with_summary("wake", &summary))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_wake_up_that_is_outstanding_at_the_end_counts() {
+        let run = Run::starting_in(0, 1_000_000_000);
+        let rhythm = Rhythm {
+            min_ns: 1_000_000,
+            max_ns: 1_000_000,
+            work_ns: 0,
+        };
+        let mut late = Samples::default();
+        let asleep = |_| run.sleep_until(u64::MAX);
+        wake_by(run, rhythm, 1, asleep, |late_ns| late.push(late_ns));
+        assert_eq!(late.len(), 1);
+    }
+
+    #[test]
+    fn nothing_is_outstanding_that_was_due_after_the_end() {
+        let run = Run::starting_in(0, 1_000_000);
+        let rhythm = Rhythm {
+            min_ns: 60_000_000_000,
+            max_ns: 60_000_000_000,
+            work_ns: 0,
+        };
+        let mut late = Samples::default();
+        wake_and_work(run, rhythm, 1, |late_ns| late.push(late_ns));
+        assert_eq!(late.len(), 0);
+    }
+
+    #[test]
+    fn a_report_of_no_wake_up_at_all_is_an_error() {
+        let sentence = report(Run::starting_now(0), 60_000_000_000).unwrap_err();
+        assert!(sentence.starts_with("no thread woke up"), "{sentence}");
+    }
 }

@@ -1,6 +1,8 @@
 //! What was measured, as values with labels: read from and written as Prometheus text, which is the format of the
 //! archive, of comparisons and of the line between a virtual machine and its host.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -14,6 +16,8 @@ const METRIC: &str = "pandemonium_bench";
 pub const EEVDF: &str = "eevdf";
 /// The modes of ours.
 pub const OURS: [&str; 2] = ["adaptive", "bpf"];
+/// The kind of time in which rounds of all schedulers are measured in turn, on one machine.
+pub const REAL: &str = "real";
 
 /// Under what something was measured.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,21 +60,68 @@ impl Results {
         }));
     }
 
+    /// Takes in what others hold. What is there already is passed over; one that says something else is refused, since
+    /// nobody knows which of the two is meant.
+    pub fn merge(&mut self, more: Results) -> Result<(), String> {
+        let mut all = BTreeMap::new();
+        let mut kept = Vec::new();
+        for value in self.0.iter().chain(&more.0) {
+            match all.entry(value.name()) {
+                Entry::Vacant(free) => {
+                    free.insert(value.value);
+                    kept.push(value.clone());
+                }
+                Entry::Occupied(other) if *other.get() == value.value => {}
+                Entry::Occupied(other) => {
+                    return Err(format!(
+                        "there are two values, {} and {}, of {}",
+                        other.get(),
+                        value.value,
+                        value.words()
+                    ));
+                }
+            }
+        }
+        self.0 = kept;
+        Ok(())
+    }
+
     /// All rounds of one figure, in order.
-    pub fn rounds(
-        &self,
-        of: &Place<'_>,
-        scheduler: &str,
-        workload: &str,
-        figure: &str,
-    ) -> Vec<f64> {
-        let found = self.0.iter().filter(|value| {
+    fn rounds<'a>(
+        &'a self,
+        of: &'a Place<'_>,
+        scheduler: &'a str,
+        workload: &'a str,
+        figure: &'a str,
+    ) -> impl Iterator<Item = (u32, f64)> + 'a {
+        let found = self.0.iter().filter(move |value| {
             of.holds(&value.label)
                 && value.label.scheduler == scheduler
                 && value.workload == workload
                 && value.figure == figure
         });
-        found.map(|value| value.value).collect()
+        found.map(|value| (value.label.round, value.value))
+    }
+
+    /// What two schedulers have of one figure, in rounds of the same number: one that only one of them has is no pair.
+    pub fn pairs(
+        &self,
+        of: &Place<'_>,
+        (ours, theirs): (&str, &str),
+        workload: &str,
+        figure: &str,
+    ) -> Vec<(f64, f64)> {
+        let theirs: BTreeMap<u32, f64> = self.rounds(of, theirs, workload, figure).collect();
+        let ours: BTreeMap<u32, f64> = self.rounds(of, ours, workload, figure).collect();
+        let both = ours.iter();
+        both.filter_map(|(round, ours)| Some((*ours, *theirs.get(round)?)))
+            .collect()
+    }
+
+    /// Whether anything was measured under this scheduler there.
+    pub fn has(&self, of: &Place<'_>, scheduler: &str) -> bool {
+        let mut labels = self.0.iter().map(|value| &value.label);
+        labels.any(|label| of.holds(label) && label.scheduler == scheduler)
     }
 
     /// The median of the rounds of one figure.
@@ -81,7 +132,8 @@ impl Results {
         workload: &str,
         figure: &str,
     ) -> Option<f64> {
-        median(self.rounds(of, scheduler, workload, figure))
+        let rounds = self.rounds(of, scheduler, workload, figure);
+        median(rounds.map(|(_, value)| value).collect())
     }
 
     /// Where anything was measured: kind of time, then number of CPUs.
@@ -115,6 +167,8 @@ impl Results {
     pub fn to_prom(&self) -> String {
         let mut lines: Vec<String> = self.0.iter().map(Value::to_line).collect();
         lines.sort();
+        // A series that is there twice makes the whole text invalid.
+        lines.dedup();
         let mut text = format!(
             "# HELP {METRIC} What a workload measured under a scheduler; the figure ends in its unit.\n\
              # TYPE {METRIC} gauge\n"
@@ -131,7 +185,7 @@ impl Results {
         Results(text.lines().filter_map(Value::from_line).collect())
     }
 
-    /// Reads a file, or `results.prom` of a directory.
+    /// Reads a file, or `results.prom` of a directory; fails if it says two things of the same.
     pub fn read(path: &Path) -> Result<Results, String> {
         let file = if path.is_dir() {
             path.join("results.prom")
@@ -140,7 +194,10 @@ impl Results {
         };
         let text = fs::read_to_string(&file)
             .map_err(|error| format!("{} cannot be read ({error})", file.display()))?;
-        let results = Results::from_text(&text);
+        let mut results = Results::default();
+        results
+            .merge(Results::from_text(&text))
+            .map_err(|sentence| format!("{} contradicts itself: {sentence}", file.display()))?;
         if results.0.is_empty() {
             return Err(format!(
                 "{} holds no results of a benchmark",
@@ -183,6 +240,25 @@ impl Value {
             self.workload, self.figure, self.value
         );
         line
+    }
+
+    /// What no two values may share.
+    fn name(&self) -> (&Label, &str, &str) {
+        (&self.label, &self.workload, &self.figure)
+    }
+
+    /// The same for people.
+    fn words(&self) -> String {
+        let Label {
+            cpus,
+            time,
+            scheduler,
+            round,
+        } = &self.label;
+        format!(
+            "{} {} under {scheduler}, {cpus} CPUs, {time} time, round {round}",
+            self.workload, self.figure
+        )
     }
 
     fn from_line(line: &str) -> Option<Value> {
@@ -249,6 +325,58 @@ pub(crate) mod tests {
         time: "virtual",
         cpus: 2,
     };
+
+    /// The rounds of a scheduler, from 1, at 2 CPUs; `None` is one that failed.
+    pub fn rounds(
+        time: &str,
+        (scheduler, workload, figure): (&str, &str, &str),
+        values: &[Option<f64>],
+    ) -> Results {
+        let mut all = Results::default();
+        for (round, value) in (1..).zip(values) {
+            let Some(value) = value else { continue };
+            let mut one = results(&[(scheduler, workload, figure, *value)]);
+            one.0[0].label.round = round;
+            time.clone_into(&mut one.0[0].label.time);
+            all.0.extend(one.0);
+        }
+        all
+    }
+
+    #[test]
+    fn a_round_that_failed_leaves_the_others_with_their_partners() {
+        let mut all = rounds(
+            "virtual",
+            ("eevdf", "pipe", "p50_us"),
+            &[Some(1.0), Some(2.0), Some(3.0)],
+        );
+        let ours = [Some(10.0), None, Some(30.0), Some(40.0)];
+        all.0
+            .extend(rounds("virtual", ("bpf", "pipe", "p50_us"), &ours).0);
+        all.0.reverse();
+        assert_eq!(
+            all.pairs(&HERE, ("bpf", "eevdf"), "pipe", "p50_us"),
+            [(10.0, 1.0), (30.0, 3.0)]
+        );
+    }
+
+    #[test]
+    fn what_was_read_twice_is_there_once_and_a_contradiction_is_refused() {
+        let once = results(&[("bpf", "pipe", "p50_us", 16.0)]);
+        let mut all = once.clone();
+        all.merge(once.clone()).unwrap();
+        assert_eq!(all, once);
+        let sentence = all.merge(results(&[("bpf", "pipe", "p50_us", 17.0)]));
+        assert_eq!(
+            sentence.unwrap_err(),
+            "there are two values, 16 and 17, of pipe p50_us under bpf, 2 CPUs, virtual time, round 1"
+        );
+        assert_eq!(all, once);
+
+        let mut twice = once.clone();
+        twice.0.extend(once.0.clone());
+        assert_eq!(twice.to_prom(), once.to_prom());
+    }
 
     #[test]
     fn what_was_written_is_read_back() {

@@ -27,6 +27,8 @@ pub struct Series {
     pub label: Label,
     /// Whether the kernel keeps a trace, which has to stop when the scheduler goes.
     pub is_traced: bool,
+    /// Whether progress is for nobody. What there is to know of a crash is told all the same.
+    pub is_silent: bool,
 }
 
 impl Series {
@@ -34,15 +36,20 @@ impl Series {
     pub fn run(&self, under: &Under, tell: &(dyn Fn(&str) + Sync)) -> Result<Results, String> {
         let mut results = Results::default();
         for (number, workload) in self.workloads.iter().enumerate() {
-            let figures = self.watched(workload, under, tell)?;
+            // A scheduler that goes may take the workload with it, so that is looked at first.
+            let found = self.watched(workload, under, tell);
             if sys::caught_signal().is_some() {
                 return Err("stopped".to_owned());
             }
             if let Err(sentence) = under.check() {
-                tell(&under::tell_crash(false));
+                tell(&under::tell_crash(false, self.is_traced));
                 return Err(format!("{sentence} during {}", workload.name));
             }
+            let figures = found?;
             results.add(&self.label, workload.name, &figures);
+            if self.is_silent {
+                continue;
+            }
             tell(&format!(
                 "{} of {}, {}, {} CPUs, round {}, {}: {}",
                 number + 1,
@@ -93,7 +100,7 @@ impl Series {
             }
             if start.elapsed() >= limit {
                 tell(&format!("{} hangs", workload.name));
-                return tell(&under::tell_crash(true));
+                return tell(&under::tell_crash(true, self.is_traced));
             }
         }
     }
@@ -104,4 +111,65 @@ fn words(figures: &Figures) -> String {
         .iter()
         .map(|(name, value)| format!("{name} {value:.1}"));
     each.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::suite::{Scene, pretended};
+
+    /// What a series of this workload gives, and everything that it tells.
+    fn run(
+        measure: fn(&Scene) -> Result<Figures, String>,
+        under: &Under,
+        is_silent: bool,
+    ) -> (Result<Results, String>, Vec<String>) {
+        let series = Series {
+            workloads: vec![pretended(measure)],
+            seconds: 1,
+            label: Label {
+                cpus: 2,
+                time: "virtual".to_owned(),
+                scheduler: "bpf".to_owned(),
+                round: 1,
+            },
+            is_traced: false,
+            is_silent,
+        };
+        let told = Mutex::new(Vec::new());
+        let result = series.run(under, &|line| told.lock().unwrap().push(line.to_owned()));
+        (result, told.into_inner().unwrap())
+    }
+
+    #[test]
+    fn a_crash_is_told_even_if_the_workload_failed_with_it_and_nobody_wants_progress() {
+        let failing = |_: &Scene| Err("a thread ended".to_owned());
+        let (result, told) = run(failing, &Under::ended(), true);
+        let sentence = "the kernel ended the scheduler during pretended";
+        assert_eq!(result.unwrap_err(), sentence);
+        assert_eq!(told.len(), 1, "the report of the crash: {told:?}");
+    }
+
+    #[test]
+    fn a_workload_that_fails_by_itself_says_why() {
+        let failing = |_: &Scene| Err("a thread ended".to_owned());
+        let (result, told) = run(failing, &Under::as_it_is(), false);
+        assert_eq!(result.unwrap_err(), "a thread ended");
+        assert_eq!(told.len(), 0, "{told:?}");
+    }
+
+    #[test]
+    fn progress_is_told_to_those_who_want_it() {
+        let good = |_: &Scene| Ok(vec![("p99_us", 1.5)]);
+        let (result, told) = run(good, &Under::as_it_is(), false);
+        assert_eq!(result.unwrap().0.len(), 1);
+        let line = "1 of 1, bpf, 2 CPUs, round 1, pretended: p99_us 1.5";
+        assert_eq!(told, [line]);
+        let (result, told) = run(good, &Under::as_it_is(), true);
+        assert_eq!(result.unwrap().0.len(), 1);
+        assert_eq!(told.len(), 0, "{told:?}");
+    }
 }

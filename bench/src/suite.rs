@@ -10,7 +10,7 @@ mod load;
 mod queues;
 
 use crate::run::Run;
-use crate::stats::Summary;
+use crate::stats::{Samples, Summary};
 use crate::sys;
 
 /// How long a load goes on before anything is measured beside it.
@@ -392,6 +392,32 @@ pub fn choose(names: &[String]) -> Result<Vec<Workload>, String> {
     }
     let is_chosen = |workload: &&Workload| names.iter().any(|name| workload.name == name);
     Ok(all().filter(is_chosen).copied().collect())
+}
+
+/// The figures of what was measured in this run.
+fn figures_in(run: Run, samples: Samples) -> Figures {
+    figures_of(or_whole_run(run, samples).summary())
+}
+
+/// What was measured, or the length of the run: what did not happen even once took at least as long. Without a value
+/// everything would be 0, which wins.
+fn or_whole_run(run: Run, mut samples: Samples) -> Samples {
+    if samples.is_empty() {
+        samples.push(run.end_ns.saturating_sub(run.start_ns));
+    }
+    samples
+}
+
+/// A workload that does nothing but give this.
+#[cfg(test)]
+pub(crate) fn pretended(measure: fn(&Scene) -> Result<Figures, String>) -> Workload {
+    Workload {
+        name: "pretended",
+        about: "",
+        is_sound_in_virtual_time: true,
+        weight: 1,
+        measure,
+    }
 }
 
 fn figures_of(s: Summary) -> Figures {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::interval;
 use crate::results::{EEVDF, Place, Results};
 use crate::suite::{ROWS, Row};
 use crate::verdict::{Outcome, Verdict, judge, number};
@@ -21,11 +22,8 @@ pub fn text(results: &Results) -> String {
 
 /// The head and the rows of a place, lost ones first.
 fn lines(results: &Results, here: &Place<'_>, schedulers: &[String]) -> Vec<Vec<String>> {
-    let here_too = |name: &&String| {
-        let mut labels = results.0.iter().map(|value| &value.label);
-        labels.any(|l| l.scheduler == **name && l.cpus == here.cpus && l.time == here.time)
-    };
-    let schedulers: Vec<&String> = schedulers.iter().filter(here_too).collect();
+    let here_too = schedulers.iter().filter(|name| results.has(here, name));
+    let schedulers: Vec<&String> = here_too.collect();
     let mut head = vec![String::new(), "unit".to_owned()];
     head.extend(schedulers.iter().map(|name| (*name).clone()));
     head.extend(["goal".to_owned(), String::new()]);
@@ -53,8 +51,8 @@ fn is_measured(results: &Results, here: &Place<'_>, row: &Row) -> bool {
     all.any(|name| results.get(here, &name, row.workload, row.figure).is_some())
 }
 
-/// The median of a scheduler; of the kernel's the median wake-up too, which is what goals refer to. After several
-/// rounds a row that is judged by ratio shows the interval of the ratio.
+/// The median of a scheduler; of the kernel's the median wake-up too, which is what goals refer to. After enough
+/// rounds in turn the interval of its ratio to the kernel's follows.
 fn cell(results: &Results, here: &Place<'_>, name: &str, row: &Row) -> String {
     let Some(value) = results.get(here, name, row.workload, row.figure) else {
         return "-".to_owned();
@@ -66,11 +64,10 @@ fn cell(results: &Results, here: &Place<'_>, name: &str, row: &Row) -> String {
     {
         let _ = write!(text, " (p50 {})", number(median));
     }
-    if name != EEVDF {
-        let pair = |name| results.rounds(here, name, row.workload, row.figure);
-        if let Some(interval) = crate::interval::of_ratios(&pair(name), &pair(EEVDF)) {
-            let _ = write!(text, " ({interval})");
-        }
+    if name != EEVDF
+        && let Some(interval) = interval::of(results, here, name, row)
+    {
+        let _ = write!(text, " ({interval})");
     }
     text
 }
@@ -78,7 +75,9 @@ fn cell(results: &Results, here: &Place<'_>, name: &str, row: &Row) -> String {
 fn outcome(verdict: &Verdict) -> String {
     match verdict.outcome {
         Outcome::Lost => format!("LOST by {}", verdict.lost_by.join(" and ")),
-        Outcome::Unknown => "unknown".to_owned(),
+        Outcome::Unknown if verdict.missing.is_empty() => "unknown".to_owned(),
+        Outcome::Unknown => format!("not measured: {}", verdict.missing.join(", ")),
+        Outcome::Undecided => "undecided".to_owned(),
         Outcome::Won => "won".to_owned(),
         Outcome::Shown => String::new(),
     }
@@ -178,7 +177,7 @@ fn group(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::tests::results;
+    use crate::results::tests::{results, rounds};
 
     #[test]
     fn lost_rows_come_first_then_won_ones_then_those_without_a_goal() {
@@ -208,6 +207,34 @@ mod tests {
             .filter_map(|line| line.find("<= "))
             .collect();
         assert_eq!(aligned[0], aligned[1], "columns are aligned");
+    }
+
+    #[test]
+    fn a_row_that_is_undecided_or_was_not_measured_says_so_and_has_no_bold_value() {
+        let mut all = results(&[]);
+        for (scheduler, last) in [("eevdf", 100.0), ("bpf", 200.0)] {
+            let mut values = [Some(100.0); 6];
+            values[5] = Some(last);
+            let build = (scheduler, "build", "makespan_ms");
+            all.0.extend(rounds("real", build, &values).0);
+        }
+        let missed = ("bpf", "deadline", "missed_pct");
+        all.0.extend(rounds("real", missed, &[Some(0.0)]).0);
+        assert!(
+            text(&all).contains("100 (x1.000, 1.000 to 2.000)  <= 100  undecided\n"),
+            "{}",
+            text(&all)
+        );
+        assert!(!markdown(&all).contains("**"), "{}", markdown(&all));
+
+        let probe = ("adaptive", "floor", "p99_us");
+        all.0.extend(rounds("real", probe, &[Some(7.0)]).0);
+        assert_eq!(
+            text(&all).matches("  not measured: adaptive\n").count(),
+            2,
+            "{}",
+            text(&all)
+        );
     }
 
     #[test]

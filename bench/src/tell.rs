@@ -20,7 +20,7 @@ pub fn results(args: &Args) -> Option<Result<(), String>> {
     }
 }
 
-/// Runs the set and prints its results, those before a failure too.
+/// Runs the set and prints its results; if a round fails, those of the rounds before it.
 fn run(options: &SuiteOptions, seconds: u64) -> Result<(), String> {
     let mut series = Series {
         workloads: suite::choose(&options.rows)?,
@@ -32,23 +32,30 @@ fn run(options: &SuiteOptions, seconds: u64) -> Result<(), String> {
             round: options.round,
         },
         is_traced: options.trace,
+        is_silent: false,
     };
-    if options.trace {
-        under::start_trace();
-    }
+    let _trace = options.trace.then(under::start_trace);
     let under = match &options.start {
-        Some(command) => Under::start(command)?,
+        Some(command) => Under::start(command, options.trace)?,
         None => Under::as_it_is(),
     };
     let mut results = Results::default();
+    let mut outcome = Ok(());
     for round in options.round..options.round + options.rounds {
         series.label.round = round;
-        let found = series.run(&under, &|line| eprintln!("{line}"))?;
-        results.0.extend(found.0);
+        match series.run(&under, &|line| eprintln!("{line}")) {
+            Ok(found) => results.0.extend(found.0),
+            Err(sentence) => {
+                outcome = Err(sentence);
+                break;
+            }
+        }
     }
     drop(under);
-    print!("{}", results.to_prom());
-    Ok(())
+    if !results.0.is_empty() {
+        print!("{}", results.to_prom());
+    }
+    outcome
 }
 
 fn report(files: &[PathBuf], dir: Option<&Path>) -> Result<(), String> {
@@ -92,7 +99,7 @@ fn hold(baseline: &Path, files: &[PathBuf]) -> Result<(), String> {
 fn read(files: &[PathBuf]) -> Result<Results, String> {
     let mut all = Results::default();
     for file in files {
-        all.0.extend(Results::read(file)?.0);
+        all.merge(Results::read(file)?)?;
     }
     Ok(all)
 }

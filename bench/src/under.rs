@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::suite::Figures;
@@ -10,6 +11,13 @@ use crate::sys;
 const STATE: &str = "/sys/kernel/sched_ext/state";
 const LOADS: &str = "/sys/kernel/sched_ext/enable_seq";
 const TRACING: &str = "/sys/kernel/tracing";
+/// What a trace needs to be on, below that; the last one stops it.
+const SWITCHES: [&str; 4] = [
+    "events/sched/sched_switch/enable",
+    "events/sched/sched_waking/enable",
+    "events/sched_ext/sched_ext_dump/enable",
+    "tracing_on",
+];
 /// How long a scheduler may take to attach or to go, in virtual time too.
 const PATIENCE_NS: u64 = 60_000_000_000;
 /// What a scheduler costs per second is not known before this: what follows a start is no steady state.
@@ -48,8 +56,9 @@ impl Under {
         }
     }
 
-    /// Starts a scheduler, and returns once the kernel says that it is loaded.
-    pub fn start(command: &str) -> Result<Under, String> {
+    /// Starts a scheduler, and returns once the kernel says that it is loaded. If it does not come to that, the error
+    /// has what there is to know, with the trace if there is one.
+    pub fn start(command: &str, is_traced: bool) -> Result<Under, String> {
         if read(STATE) != "disabled" {
             return Err(format!(
                 "a scheduler is loaded already, or none can be: {STATE} says {:?}",
@@ -84,11 +93,19 @@ impl Under {
             since_ns: sys::now_ns(),
         };
         if !is_loaded || read(STATE) != "enabled" {
-            let said = last_lines("scheduler", &read(&said_file()), LOG_LINES);
+            let crash = tell_crash(false, is_traced);
             under.stop();
-            return Err(format!("{program} did not load its scheduler\n{said}"));
+            return Err(format!("{program} did not load its scheduler\n{crash}"));
         }
         Ok(under)
+    }
+
+    /// A scheduler that the kernel has ended.
+    #[cfg(test)]
+    pub(crate) fn ended() -> Under {
+        let mut under = Under::as_it_is();
+        under.state.push_str(" before");
+        under
     }
 
     /// Fails if the scheduler was ejected or loaded anew.
@@ -139,15 +156,43 @@ impl Drop for Under {
     }
 }
 
-/// Lets the kernel keep what happens, so that a crash can be told; best effort, and only root may.
-pub fn start_trace() {
-    for event in [
-        "sched/sched_switch",
-        "sched/sched_waking",
-        "sched_ext/sched_ext_dump",
-    ] {
-        let _ = fs::write(format!("{TRACING}/events/{event}/enable"), "1");
+/// The kernel's trace of a benchmark. When this goes, every switch is what it was before: a machine that goes on after
+/// its benchmark must not pay for it.
+#[derive(Debug)]
+pub struct Trace {
+    /// Switches and their former values, in the order in which they were changed.
+    before: Vec<(PathBuf, String)>,
+}
+
+impl Trace {
+    fn start_in(dir: &Path) -> Trace {
+        // What is in it is of an earlier crash, or of somebody else.
+        let _ = fs::write(dir.join("trace"), "");
+        let mut before = Vec::new();
+        for switch in SWITCHES {
+            let file = dir.join(switch);
+            let Ok(value) = fs::read_to_string(&file) else {
+                continue;
+            };
+            let _ = fs::write(&file, "1");
+            // A mark may follow, which cannot be written back.
+            before.push((file, value.chars().take(1).collect()));
+        }
+        Trace { before }
     }
+}
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        for (file, value) in self.before.iter().rev() {
+            let _ = fs::write(file, value);
+        }
+    }
+}
+
+/// Lets the kernel keep what happens, so that a crash can be told; best effort, and only root may.
+pub fn start_trace() -> Trace {
+    Trace::start_in(Path::new(TRACING))
 }
 
 /// Keeps what the trace has.
@@ -156,21 +201,24 @@ pub fn stop_trace() {
 }
 
 /// The end of the kernel's log and of the trace, for the log of a benchmark. With `dump` a scheduler that is still
-/// loaded is asked for its own view first.
-pub fn tell_crash(dump: bool) -> String {
+/// loaded is asked for its own view first. A trace that is somebody else's is left alone.
+pub fn tell_crash(dump: bool, is_traced: bool) -> String {
     if dump {
         let _ = fs::write("/proc/sysrq-trigger", "D");
     }
-    stop_trace();
+    let mut trace = String::new();
+    if is_traced {
+        stop_trace();
+        let bytes = fs::read(format!("{TRACING}/trace")).unwrap_or_default();
+        trace = String::from_utf8_lossy(&bytes).into_owned();
+    }
     let log = Command::new("dmesg").output();
     let log = log.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    let trace = fs::read(format!("{TRACING}/trace"));
-    let trace = trace.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     format!(
         "{}{}{}",
         last_lines("scheduler", &read(&said_file()), LOG_LINES),
         last_lines("kernel", &log.unwrap_or_default(), LOG_LINES),
-        last_lines("trace", &trace.unwrap_or_default(), TRACE_LINES)
+        last_lines("trace", &trace, TRACE_LINES)
     )
 }
 
@@ -234,6 +282,7 @@ fn resident_kib(pid: u32) -> Option<u64> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::child::ScratchDir;
 
     #[test]
     fn the_kernels_own_scheduler_costs_nothing_and_stays() {
@@ -241,6 +290,31 @@ mod tests {
         under.check().unwrap();
         assert_eq!(under.figures(), Figures::new());
         under.stop();
+    }
+
+    #[test]
+    fn a_trace_begins_empty_and_leaves_every_switch_as_it_was() {
+        let dir = ScratchDir::create().unwrap();
+        let former = ["0\n", "1\n", "0*\n", "0\n"];
+        for (switch, value) in SWITCHES.iter().zip(former) {
+            let file = dir.0.join(switch);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, value).unwrap();
+        }
+        fs::write(dir.0.join("trace"), "of the crash before").unwrap();
+        let now = || SWITCHES.map(|switch| fs::read_to_string(dir.0.join(switch)).unwrap());
+        let trace = Trace::start_in(&dir.0);
+        assert_eq!(now(), ["1"; 4], "after a crash tracing_on is 0");
+        assert_eq!(fs::read_to_string(dir.0.join("trace")).unwrap(), "");
+        drop(trace);
+        assert_eq!(now(), ["0", "1", "0", "0"]);
+    }
+
+    #[test]
+    fn where_nothing_can_be_traced_nothing_is_written() {
+        let dir = ScratchDir::create().unwrap();
+        drop(Trace::start_in(&dir.0.join("nowhere")));
+        assert_eq!(fs::read_dir(&dir.0).unwrap().count(), 0);
     }
 
     #[test]

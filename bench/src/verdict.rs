@@ -9,9 +9,11 @@ use crate::suite::{Goal, Row};
 pub enum Outcome {
     /// At least one mode missed the goal.
     Lost,
-    /// Something that the goal speaks of was not measured.
+    /// A mode, or something that the goal speaks of, was not measured.
     Unknown,
-    /// Every measured mode reached the goal.
+    /// What was measured in pairs of rounds may be on either side of the goal.
+    Undecided,
+    /// Every mode reached the goal.
     Won,
     /// There is no goal.
     Shown,
@@ -24,6 +26,8 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// The modes that missed the goal.
     pub lost_by: Vec<&'static str>,
+    /// The modes that were measured at this place, but not in this row.
+    pub missing: Vec<&'static str>,
     /// The goal in words, with its number where it has one.
     pub goal: String,
 }
@@ -31,40 +35,52 @@ pub struct Verdict {
 /// Holds a row at a place against its goal.
 pub fn judge(results: &Results, here: &Place<'_>, row: &Row) -> Verdict {
     let bounds = Bounds::of(results, here, row);
-    let mut lost_by = Vec::new();
-    let mut measured = 0;
-    for mode in OURS {
-        let Some(value) = results.get(here, mode, row.workload, row.figure) else {
-            continue;
+    let (mut worst, mut lost_by, mut missing) = (None, Vec::new(), Vec::new());
+    for mode in OURS.into_iter().filter(|mode| results.has(here, mode)) {
+        let value = results.get(here, mode, row.workload, row.figure);
+        let outcome = match (value, &bounds) {
+            (Some(value), Some(bounds)) => by_interval(results, here, mode, row)
+                .unwrap_or_else(|| Outcome::of(bounds.hold(value))),
+            _ => Outcome::Unknown,
         };
-        measured += 1;
-        let value = surely(results, here, mode, row).unwrap_or(value);
-        if bounds.as_ref().is_some_and(|bounds| !bounds.hold(value)) {
+        if outcome == Outcome::Lost {
             lost_by.push(mode);
         }
+        if value.is_none() {
+            missing.push(mode);
+        }
+        worst = Some(worst.map_or(outcome, |worst: Outcome| worst.min(outcome)));
     }
-    let outcome = match (row.goal, &bounds) {
-        (Goal::Shown, _) => Outcome::Shown,
-        _ if !lost_by.is_empty() => Outcome::Lost,
-        (_, Some(_)) if measured > 0 => Outcome::Won,
-        _ => Outcome::Unknown,
+    let outcome = if row.goal == Goal::Shown {
+        Outcome::Shown
+    } else {
+        worst.unwrap_or(Outcome::Unknown)
     };
     Verdict {
         outcome,
         lost_by,
+        missing,
         goal: words(row, bounds.as_ref()),
     }
 }
 
-/// What is held against a ratio after enough pairs: the lower end of the interval, as a value.
-fn surely(results: &Results, here: &Place<'_>, mode: &str, row: &Row) -> Option<f64> {
-    if !matches!(row.goal, Goal::TimesEevdf(_)) {
-        return None;
+impl Outcome {
+    fn of(holds: bool) -> Outcome {
+        if holds { Outcome::Won } else { Outcome::Lost }
     }
-    let rounds = |name| results.rounds(here, name, row.workload, row.figure);
-    let interval = interval::of_ratios(&rounds(mode), &rounds(EEVDF))?;
-    let eevdf = results.get(here, EEVDF, row.workload, row.figure)?;
-    Some(interval.low * eevdf)
+}
+
+/// What enough pairs say of a goal that is a ratio. The whole interval has to be on one side of it: with only one end
+/// to hold, noise would win.
+fn by_interval(results: &Results, here: &Place<'_>, mode: &str, row: &Row) -> Option<Outcome> {
+    let Goal::TimesEevdf(most) = row.goal else {
+        return None;
+    };
+    let ratio = interval::of(results, here, mode, row)?;
+    if ratio.low <= most && most < ratio.high {
+        return Some(Outcome::Undecided);
+    }
+    Some(Outcome::of(ratio.high <= most))
 }
 
 /// The numbers that a goal comes to.
@@ -143,7 +159,7 @@ pub fn number(value: f64) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::results::tests::results;
+    use crate::results::tests::{results, rounds};
     use crate::suite::ROWS;
 
     const HERE: Place<'static> = Place {
@@ -224,22 +240,58 @@ mod tests {
         assert_eq!((frames(0.0), frames(0.4)), (Outcome::Won, Outcome::Lost));
     }
 
-    #[test]
-    fn a_makespan_is_lost_only_if_the_whole_interval_is_above() {
+    /// The build in bpf mode, in rounds in turn with the kernel's scheduler, which always takes 100 ms.
+    fn makespan(time: &str, ours: &[f64]) -> Outcome {
         let row = ROWS.iter().find(|row| row.workload == "build").unwrap();
-        let outcome = |ours: [f64; 7]| {
-            let mut all = results(&[]);
-            for (scheduler, values) in [("eevdf", [100.0; 7]), ("bpf", ours)] {
-                for value in values {
-                    let figure = [(scheduler, "build", "makespan_ms", value)];
-                    all.0.extend(results(&figure).0);
-                }
-            }
-            judge(&all, &HERE, row).outcome
-        };
-        let noisy = [99.0, 101.0, 102.0, 101.0, 103.0, 102.0, 101.0];
-        assert_eq!(outcome(noisy), Outcome::Won);
-        assert_eq!(outcome(noisy.map(|value| value + 2.0)), Outcome::Lost);
+        let mut all = Results::default();
+        for (scheduler, values) in [("eevdf", vec![100.0; ours.len()]), ("bpf", ours.to_vec())] {
+            let values: Vec<Option<f64>> = values.into_iter().map(Some).collect();
+            all.0
+                .extend(rounds(time, (scheduler, "build", "makespan_ms"), &values).0);
+        }
+        judge(&all, &Place { time, cpus: 2 }, row).outcome
+    }
+
+    const NOISY: [f64; 7] = [99.0, 101.0, 102.0, 101.0, 103.0, 102.0, 101.0];
+
+    #[test]
+    fn a_makespan_is_won_or_lost_only_if_the_whole_interval_is_on_one_side() {
+        assert_eq!(makespan("real", &NOISY), Outcome::Undecided);
+        let wider = NOISY.map(|value| 100.0 + 5.0 * (value - 100.0));
+        assert_eq!(
+            makespan("real", &wider),
+            Outcome::Undecided,
+            "more noise wins nothing"
+        );
+        let slower = NOISY.map(|value| value + 2.0);
+        assert_eq!(makespan("real", &slower), Outcome::Lost);
+        let faster = NOISY.map(|value| value - 3.0);
+        assert_eq!(
+            makespan("real", &faster),
+            Outcome::Won,
+            "as fast is fast enough"
+        );
+    }
+
+    #[test]
+    fn medians_decide_where_rounds_are_no_pairs_or_too_few() {
+        assert_eq!(makespan("virtual", &NOISY), Outcome::Lost);
+        assert_eq!(makespan("real", &NOISY[..5]), Outcome::Lost);
+    }
+
+    #[test]
+    fn a_row_is_not_won_for_a_mode_that_was_measured_in_others_only() {
+        let values = [
+            ("adaptive", "wakeup", "p99_us", 1.0),
+            ("bpf", "deadline", "missed_pct", 0.0),
+        ];
+        let open = verdict(&values, "60 Hz frames missed");
+        assert_eq!(
+            (open.outcome, open.missing),
+            (Outcome::Unknown, vec!["adaptive"])
+        );
+        let alone = verdict(&values[1..], "60 Hz frames missed");
+        assert_eq!((alone.outcome, alone.missing), (Outcome::Won, vec![]));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -148,6 +149,28 @@ fn a_scheduler_that_cannot_be_started_is_one_failure_and_no_results() {
     ]);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(text(&output.stdout), "");
+}
+
+#[test]
+fn rounds_before_an_interruption_are_results_and_it_still_fails() {
+    let mut command = workload(&["suite", "--rows", "floor", "--seconds", "1"]);
+    command.args(["--rounds", "100"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut progress = BufReader::new(child.stderr.take().unwrap()).lines();
+    let first = progress.next().unwrap().unwrap();
+    assert!(first.contains("round 1, floor: "), "{first}");
+    let asked = Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status();
+    assert!(asked.unwrap().success());
+    let last = progress.map(Result::unwrap).last();
+    assert_eq!(last.as_deref(), Some("pandemonium-workload: stopped"));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let results = Results::from_text(&text(&output.stdout));
+    let mut values = results.0.iter();
+    assert!(values.any(|value| value.label.round == 1 && value.figure == "p99_us"));
 }
 
 #[test]

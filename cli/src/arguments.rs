@@ -30,7 +30,7 @@ pub const EXIT_STATUS: [(u8, &str); 7] = [
     (exit::OK, "done"),
     (
         exit::FAILURE,
-        "it failed; for check: the scheduler cannot run here; for bench compare: something got worse",
+        "it failed; for check: the scheduler cannot run here; for bench compare: something got worse or is missing",
     ),
     (exit::USAGE, "the command line was not understood"),
     (
@@ -265,7 +265,7 @@ pub enum Command {
     /// this one; the mode is put back at the end, also after Ctrl-C. Leave the machine alone meanwhile: what
     /// else it does is measured too. Progress goes to standard error, and a table follows, with lost rows first.
     /// With six rounds or more the ratio to the kernel's scheduler has an interval that holds the true one
-    /// with 95 % probability.
+    /// with 95 % probability; a goal that is such a ratio is undecided while the interval is on both sides of it.
     #[command(after_long_help = examples::help("pandemonium-bench"),
               args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
     Bench {

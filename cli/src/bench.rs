@@ -1,6 +1,7 @@
 //! `pandemonium bench idle`: what the idle selector is worth, measured by round trips through blocked
 //! threads while some CPUs are busy. The whole set and comparisons are in `set`.
 
+mod archive;
 mod cost;
 mod figures;
 mod modes;
@@ -94,12 +95,7 @@ fn compare(answer: &mut Answer, progress: Progress, stop: &AtomicBool) -> Result
         .unwrap_or_else(|sentence| Err(Error::Failed(sentence)));
     // From here on there are no busy threads that could be in the way.
     let restored = selector.restore(stop);
-    match (measured, restored) {
-        (Ok(()), Ok(())) => {}
-        (Err(error), Ok(())) | (Ok(()), Err(error)) => return Err(error),
-        (Err(Error::NoDaemon), Err(Error::NoDaemon)) => return Err(Error::NoDaemon),
-        (Err(error), Err(more)) => return Err(Error::Failed(format!("{error}; {more}"))),
-    }
+    both(measured, restored)?;
     if answer.rounds.len() < 2 {
         return Err(Error::Failed(
             "stopped before both kinds of round were measured; the idle selector is as it was"
@@ -107,6 +103,16 @@ fn compare(answer: &mut Answer, progress: Progress, stop: &AtomicBool) -> Result
         ));
     }
     Ok(())
+}
+
+/// What two steps came to of which the second is done in any case.
+fn both(first: Result<(), Error>, second: Result<(), Error>) -> Result<(), Error> {
+    match (first, second) {
+        (Ok(()), only) | (only, Ok(())) => only,
+        (Err(Error::NoDaemon), Err(Error::NoDaemon)) => Err(Error::NoDaemon),
+        (Err(error), Err(more)) if more.is_silent() => Err(error),
+        (Err(error), Err(more)) => Err(Error::Failed(format!("{error}; {more}"))),
+    }
 }
 
 /// What a comparison works with.

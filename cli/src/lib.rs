@@ -136,7 +136,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<u8, Error> {
             )?;
         }
         Command::Bench { set, what } => match what {
-            None => bench::whole_set(&set, out)?,
+            None => bench::whole_set(&set.with_each_mode_once(), out)?,
             Some(Benchmark::Idle(arguments)) => bench::idle(&arguments, style, out)?,
             Some(Benchmark::Compare(arguments)) => {
                 let is_fine = bench::compare_archives(&arguments, out)?;

@@ -74,6 +74,14 @@ fn rounds_alternate_and_json_has_all_their_values() {
 }
 
 #[test]
+fn a_mode_that_is_named_twice_is_measured_once() {
+    let daemon = Pretended::start();
+    let output = daemon.run("bench --rows floor --seconds 1 --modes adaptive,adaptive");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(daemon.kept().requests, ["mode off", "mode adaptive"]);
+}
+
+#[test]
 fn a_mode_that_does_not_last_spoils_the_run_and_is_put_back() {
     let daemon = Pretended::start();
     daemon.kept().ends_at_request = Some(2);
@@ -207,6 +215,18 @@ fn two_archives_are_compared_and_the_status_says_whether_anything_got_worse() {
         compare(&["--threshold", "20", &old, &slow]).status.code(),
         Some(0)
     );
+    let wider = dir.path().join("wider.prom");
+    let more = fs::read_to_string(dir.path().join("old/results.prom")).expect("a file");
+    let more = format!("{more}{}", more.replace("wakeup", "burst"));
+    fs::write(&wider, more).expect("a file");
+    let wider = wider.display().to_string();
+    let gone = compare(&[&wider, &old]);
+    assert_eq!(gone.status.code(), Some(1), "{}", stderr(&gone));
+    assert_eq!(
+        stdout(&gone),
+        "A only  bpf, 2 CPUs, burst p99\n0 worse, 0 better, 1 the same within 10 %\n1 is in A only\n"
+    );
+    assert_eq!(compare(&[&old, &wider]).status.code(), Some(0));
     let missing = compare(&[&old, "/nonexistent"]);
     assert_eq!(missing.status.code(), Some(1));
     assert_eq!(stderr(&missing).lines().count(), 1);

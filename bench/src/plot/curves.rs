@@ -1,5 +1,6 @@
 //! A panel for each thing that grows, a line for each scheduler. A flat line is a cost that does not grow.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::{MARGIN, PANEL, colour, frame, title};
@@ -11,7 +12,7 @@ use crate::verdict::number;
 const TIME: &str = "virtual";
 
 /// One line: the steps at which something was measured, and what was, us.
-type Line = Vec<(String, f64)>;
+type Line = Vec<(usize, f64)>;
 
 /// How the cost of a wake-up grows with runnable tasks, CPUs and known programs, in virtual time; `None` if that was
 /// not measured.
@@ -60,7 +61,7 @@ fn figures(
     let here = Place { time: TIME, cpus };
     let points = steps.iter().filter_map(|(step, figure)| {
         let value = results.get(&here, name, workload, figure)?;
-        Some((step.to_string(), value))
+        Some((*step, value))
     });
     points.collect()
 }
@@ -73,7 +74,7 @@ fn medians(results: &Results, places: &[usize], name: &str, workload: &str) -> L
             cpus: *cpus,
         };
         let value = results.get(&here, name, workload, "p50_us")?;
-        Some((cpus.to_string(), value))
+        Some((*cpus, value))
     });
     points.collect()
 }
@@ -85,12 +86,13 @@ fn panel(words: &str, schedulers: &[String], lines: &[Line]) -> Option<String> {
         .flatten()
         .map(|point| point.1)
         .reduce(f64::max)?;
-    let longest = lines.iter().max_by_key(|line| line.len())?;
+    // No line need have all of them: a scheduler may have failed at some.
+    let steps: BTreeSet<usize> = lines.iter().flatten().map(|point| point.0).collect();
     let (left, right, top, bottom) = MARGIN;
     let (width, height) = (PANEL.0 - left - right, PANEL.1 - top - bottom);
-    let x = |step: &str| {
-        let at = longest.iter().position(|point| point.0 == step);
-        left + width * (at.unwrap_or(0) as f64 + 0.5) / longest.len() as f64
+    let x = |step: usize| {
+        let at = steps.range(..step).count();
+        left + width * (at as f64 + 0.5) / steps.len() as f64
     };
     let y = |value: f64| top + height * (1.0 - value / highest.max(f64::MIN_POSITIVE));
     let mut text = title(words, highest, "us");
@@ -104,7 +106,7 @@ fn panel(words: &str, schedulers: &[String], lines: &[Line]) -> Option<String> {
     for (index, (name, line)) in measured.filter(|(_, (_, line))| !line.is_empty()) {
         let points: Vec<String> = line
             .iter()
-            .map(|(step, value)| format!("{:.1},{:.1}", x(step), y(*value)))
+            .map(|(step, value)| format!("{:.1},{:.1}", x(*step), y(*value)))
             .collect();
         let _ = writeln!(
             text,
@@ -116,18 +118,18 @@ fn panel(words: &str, schedulers: &[String], lines: &[Line]) -> Option<String> {
             let _ = writeln!(
                 text,
                 "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"{}\"><title>{name}, {step}: {} us</title></circle>",
-                x(step),
+                x(*step),
                 y(*value),
                 colour(index),
                 number(*value)
             );
         }
     }
-    for (step, _) in longest {
+    for step in &steps {
         let _ = writeln!(
             text,
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{step}</text>",
-            x(step),
+            x(*step),
             top + height + 16.0
         );
     }
@@ -166,6 +168,27 @@ mod tests {
             2,
             "no panel of what was not measured"
         );
+    }
+
+    #[test]
+    fn lines_of_different_steps_share_an_axis_that_has_all_of_them() {
+        let [ten, hundred, thousand, ..] = RUNNABLE;
+        let svg = curves(&results(&[
+            ("adaptive", "runnable", ten.1, 8.0),
+            ("adaptive", "runnable", thousand.1, 8.0),
+            ("bpf", "runnable", hundred.1, 8.0),
+            ("bpf", "runnable", thousand.1, 4.0),
+        ]))
+        .unwrap();
+        // Three steps in 276 from 12.
+        let both = svg.contains("points=\"58.0,34.0 242.0,34.0\"")
+            && svg.contains("points=\"150.0,34.0 242.0,98.0\"");
+        assert!(both, "{svg}");
+        for (x, step) in [(58, 10), (150, 100), (242, 1000)] {
+            let label =
+                format!("<text x=\"{x}.0\" y=\"178.0\" text-anchor=\"middle\">{step}</text>");
+            assert!(svg.contains(&label), "{svg}");
+        }
     }
 
     #[test]

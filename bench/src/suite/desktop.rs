@@ -1,7 +1,7 @@
 //! What a desktop does: frames, messages between programs, starting programs, waking threads.
 
 use super::load::Load;
-use super::{Figures, SETTLE_NS, Scene, figures_of};
+use super::{Figures, SETTLE_NS, Scene, figures_in, figures_of};
 use crate::frames::{self, Frames};
 use crate::idle::{self, Plan};
 use crate::{forks, pipe};
@@ -18,6 +18,7 @@ pub fn deadline(scene: &Scene) -> Result<Figures, String> {
     let frames = Frames::default();
     frames::draw(scene.run_at_once(), &frames);
     let (due, missed) = frames.get();
+    // None is due only if somebody asked to stop.
     let percent = 100.0 * missed as f64 / due.max(1) as f64;
     Ok(vec![
         ("count", due as f64),
@@ -29,8 +30,8 @@ pub fn deadline(scene: &Scene) -> Result<Figures, String> {
 /// Round trips through a pipe beside two spinners per CPU.
 pub fn ipc(scene: &Scene) -> Result<Figures, String> {
     let _load = Load::spinners(scene.cpus.len() * 2)?;
-    let samples = pipe::round_trips(scene.run_at_once())?;
-    Ok(figures_of(samples.summary()))
+    let run = scene.run_at_once();
+    Ok(figures_in(run, pipe::round_trips(run)?))
 }
 
 /// Round trips through a pipe on an idle machine. They are all alike, so a quarter of the time is plenty.
@@ -40,15 +41,15 @@ pub fn pipe_idle(scene: &Scene) -> Result<Figures, String> {
         length_ns: scene.length_ns / 4,
         ..scene.clone()
     };
-    let samples = pipe::round_trips(short.run_at_once())?;
-    Ok(figures_of(samples.summary()))
+    let run = short.run_at_once();
+    Ok(figures_in(run, pipe::round_trips(run)?))
 }
 
 /// Programs that are started beside two spinners per CPU.
 pub fn launch(scene: &Scene) -> Result<Figures, String> {
     let _load = Load::spinners(scene.cpus.len() * 2)?;
-    let samples = forks::fresh_launches(scene.run_at_once(), LAUNCH_RATE)?;
-    Ok(figures_of(samples.summary()))
+    let run = scene.run_at_once();
+    Ok(figures_in(run, forks::fresh_launches(run, LAUNCH_RATE)?))
 }
 
 /// Round trips through files that say nothing of whoever wakes, beside two spinners per CPU.

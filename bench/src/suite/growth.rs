@@ -7,7 +7,7 @@ use std::thread;
 
 use super::latency::{RHYTHM, probes};
 use super::load::Load;
-use super::{Figures, SETTLE_NS, Scene, desktop, figures_of};
+use super::{Figures, SETTLE_NS, Scene, desktop, figures_in};
 use crate::probe::{self, Rhythm};
 use crate::run::{self, Run};
 use crate::stats::Samples;
@@ -67,11 +67,7 @@ fn beside(tasks: usize, scene: &Scene) -> Result<f64, String> {
     if used_ns < (run.end_ns - run.start_ns) / 2 * scene.cpus.len() as u64 {
         return Err(format!("{tasks} tasks used only {used_ns} ns"));
     }
-    Ok(match median_of(&found) {
-        // Who was not woken at all waited for at least as long.
-        0.0 => (run.end_ns - run.start_ns) as f64 / 1000.0,
-        median => median,
-    })
+    Ok(median_of(&found))
 }
 
 fn used_ns(load: &Load) -> Result<u64, String> {
@@ -112,7 +108,7 @@ pub fn started(scene: &Scene) -> Result<Figures, String> {
             let began_ns = run::join(run::thread(scope, "wl-started", sys::now_ns)?)?;
             samples.push(began_ns.saturating_sub(asked_ns));
         }
-        Ok(figures_of(samples.summary()))
+        Ok(figures_in(run, samples))
     })
 }
 

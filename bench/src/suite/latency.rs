@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use super::load::Load;
-use super::{Figures, SETTLE_NS, Scene, figures_of};
+use super::{Figures, SETTLE_NS, Scene, figures_in, or_whole_run};
 use crate::forks::Storms;
 use crate::probe::{self, Rhythm};
 use crate::run::{self, Run};
@@ -117,17 +117,39 @@ pub fn probes(threads: usize, rhythm: Rhythm, run: Run) -> Result<Figures, Strin
         }
         Ok::<(), String>(())
     })?;
-    Ok(figures_of(
-        collected.into_inner().unwrap_or_default().summary(),
-    ))
+    Ok(figures_in(run, collected.into_inner().unwrap_or_default()))
 }
 
-fn probe_from(run: Run, rhythm: Rhythm, seed: u64) -> Samples {
+/// One probe, which wakes at least once or waited for the whole run.
+pub fn probe_from(run: Run, rhythm: Rhythm, seed: u64) -> Samples {
     let mut samples = Samples::default();
     probe::wake_and_work(run, rhythm, seed, |late_ns| {
         if sys::now_ns() >= run.start_ns {
             samples.push(late_ns);
         }
     });
-    samples
+    or_whole_run(run, samples)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn whoever_never_wakes_waited_for_the_whole_run() {
+        let now_ns = sys::now_ns();
+        let run = Run {
+            start_ns: now_ns - 2_000_000,
+            end_ns: now_ns,
+        };
+        let found = probes(2, RHYTHM, run).unwrap();
+        let expected = [
+            ("count", 2.0),
+            ("p50_us", 2_000.0),
+            ("p99_us", 2_000.0),
+            ("max_us", 2_000.0),
+        ];
+        assert_eq!(found, expected);
+    }
 }

@@ -5,9 +5,10 @@ use std::sync::Mutex;
 use std::thread;
 
 use super::fairness::{evenness, received_by};
+use super::latency::probe_from;
 use super::load::Load;
 use super::{Figures, SETTLE_NS, Scene};
-use crate::probe::{self, Rhythm};
+use crate::probe::Rhythm;
 use crate::run::{self, Run};
 use crate::stats::Samples;
 use crate::sys;
@@ -53,12 +54,7 @@ fn bind(load: &Load, cpus: &[usize]) -> Result<(), String> {
 fn sleep_on(cpu: usize, run: Run, collected: &Mutex<Samples>) {
     // It may go away meanwhile; then this is a sleeper like any other.
     let _ = sys::set_affinity(&[cpu]);
-    let mut own = Samples::default();
-    probe::wake_and_work(run, SLEEPER, cpu as u64, |late_ns| {
-        if sys::now_ns() >= run.start_ns {
-            own.push(late_ns);
-        }
-    });
+    let own = probe_from(run, SLEEPER, cpu as u64);
     if let Ok(mut all) = collected.lock() {
         all.append(own);
     }

@@ -1,5 +1,6 @@
 //! What can be measured and compared.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, value_parser};
@@ -20,7 +21,8 @@ pub enum Benchmark {
     Idle(IdleArguments),
     /// Say what got better and what got worse from one archive to another
     ///
-    /// Only what both have is compared, scheduler by scheduler. The exit status is 1 if anything got worse.
+    /// What both have is compared, scheduler by scheduler; what only the older one has is named, and what only
+    /// the newer one has is counted. The exit status is 1 if anything got worse, or is in the older one only.
     #[command(after_long_help = examples::help("pandemonium-bench-compare"))]
     Compare(CompareArguments),
 }
@@ -50,6 +52,16 @@ pub struct SetArguments {
     /// Answer in JSON
     #[arg(long)]
     pub json: bool,
+}
+
+impl SetArguments {
+    /// Each mode once, in the order of the first time: one that is measured twice in a round has two values of
+    /// one name.
+    pub fn with_each_mode_once(mut self) -> SetArguments {
+        let mut seen = BTreeSet::new();
+        self.modes.retain(|mode| seen.insert(mode.clone()));
+        self
+    }
 }
 
 /// What to compare.

@@ -1,6 +1,5 @@
 //! `pandemonium bench`: the whole set under the kernel's scheduler and under ours, on this machine.
 
-use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,6 +12,8 @@ use pandemonium_bench::{compare, idle, suite, table};
 use serde_json::{Value as Json, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use super::archive::Archive;
+use super::both;
 use super::modes::Modes;
 use crate::arguments::{CompareArguments, SetArguments};
 use crate::connection::runtime;
@@ -22,7 +23,8 @@ use crate::text::print_json;
 /// The mode in which the kernel's scheduler runs.
 const OFF: &str = "off";
 
-/// Measures every mode in turn, puts the mode back whatever happens, then shows what there is.
+/// Measures every mode in turn, puts the mode back whatever happens, then shows what there is: after a failure, the
+/// rounds before it.
 pub fn run(arguments: &SetArguments, out: &mut dyn Write) -> Result<(), Error> {
     // First the flag of the workloads, then ours: both hear of a signal.
     pandemonium_bench::catch_signals();
@@ -31,25 +33,31 @@ pub fn run(arguments: &SetArguments, out: &mut dyn Write) -> Result<(), Error> {
         signal_hook::flag::register(signal, Arc::clone(&stop))
             .map_err(|error| Error::Failed(format!("signals cannot be watched: {error}")))?;
     }
-    let workloads = if arguments.rows.is_empty() {
-        suite::all().copied().collect()
-    } else {
-        suite::choose(&arguments.rows).map_err(Error::Usage)?
-    };
+    let workloads = chosen(&arguments.rows)?;
     let runtime = runtime()?;
     let mut modes = Modes::find(&runtime)?;
+    let archive = arguments.prom.as_deref().map(Archive::open).transpose()?;
     let mut results = Results::default();
     let measured = rounds(arguments, workloads, &mut modes, &mut results, &stop);
     let restored = modes.restore(&stop);
-    match (measured, restored) {
-        (Ok(()), Ok(())) => {}
-        (Err(error), Ok(())) | (Ok(()), Err(error)) => return Err(error),
-        (Err(Error::NoDaemon), Err(Error::NoDaemon)) => return Err(Error::NoDaemon),
-        (Err(error), Err(more)) => return Err(Error::Failed(format!("{error}; {more}"))),
+    let done = both(measured, restored);
+    if results.0.is_empty() {
+        return done;
     }
-    show(arguments, &results, out)
+    both(done, show(arguments, &results, archive, out))
 }
 
+/// The workloads of these names. Without any, those that take minutes and teach the daemon hundreds of programs in the
+/// place of the user's own are left out.
+fn chosen(rows: &[String]) -> Result<Vec<suite::Workload>, Error> {
+    if rows.is_empty() {
+        let all = suite::WORKLOADS.iter().chain(&suite::PARALLEL_WORKLOADS);
+        return Ok(all.copied().collect());
+    }
+    suite::choose(rows).map_err(Error::Usage)
+}
+
+/// Adds complete rounds to the results.
 fn rounds(
     arguments: &SetArguments,
     workloads: Vec<suite::Workload>,
@@ -67,8 +75,10 @@ fn rounds(
             round: 0,
         },
         is_traced: false,
+        is_silent: arguments.json,
     };
     for round in 1..=arguments.rounds {
+        let mut complete = Results::default();
         for mode in std::iter::once(OFF).chain(arguments.modes.iter().map(String::as_str)) {
             if !modes.set(mode, stop)? {
                 return Err(Error::Failed("stopped".to_owned()));
@@ -76,30 +86,35 @@ fn rounds(
             let name = if mode == OFF { EEVDF } else { mode };
             name.clone_into(&mut series.label.scheduler);
             series.label.round = round;
-            let found = series.run(&Under::as_it_is(), &|line| tell(arguments, line));
-            results.0.extend(found.map_err(Error::Failed)?.0);
+            let found = series.run(&Under::as_it_is(), &tell);
+            complete.0.extend(found.map_err(Error::Failed)?.0);
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::Failed("stopped".to_owned()));
             }
             modes.require(mode)?;
         }
+        results.0.extend(complete.0);
     }
     Ok(())
 }
 
 /// A line for whoever waits. It is no part of the answer.
-fn tell(arguments: &SetArguments, line: &str) {
-    if !arguments.json {
-        let _ = writeln!(std::io::stderr(), "{line}");
-    }
+fn tell(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-fn show(arguments: &SetArguments, results: &Results, out: &mut dyn Write) -> Result<(), Error> {
-    if let Some(file) = &arguments.prom {
-        fs::write(file, results.to_prom()).map_err(|error| {
-            Error::Failed(format!("{} cannot be written ({error})", file.display()))
-        })?;
-    }
+/// Writes the archive and prints; neither keeps the other back.
+fn show(
+    arguments: &SetArguments,
+    results: &Results,
+    archive: Option<Archive<'_>>,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let written = archive.map_or(Ok(()), |archive| archive.write(&results.to_prom()));
+    both(written, print(arguments, results, out))
+}
+
+fn print(arguments: &SetArguments, results: &Results, out: &mut dyn Write) -> Result<(), Error> {
     if arguments.json {
         let values: Vec<Json> = results.0.iter().map(to_json).collect();
         print_json(&values, out)?;
@@ -128,4 +143,37 @@ pub fn compare(arguments: &CompareArguments, out: &mut dyn Write) -> Result<bool
     write!(out, "{}", found.text)?;
     out.flush()?;
     Ok(found.worse == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::arguments::Arguments;
+
+    fn names(workloads: impl IntoIterator<Item = suite::Workload>) -> Vec<&'static str> {
+        let names = workloads.into_iter().map(|workload| workload.name);
+        names.collect()
+    }
+
+    #[test]
+    fn without_names_exactly_the_workloads_run_that_the_help_lists() {
+        let command = Arguments::command();
+        let bench = command.find_subcommand("bench").expect("it is there");
+        let rows = bench.get_arguments().find(|one| one.get_id() == "rows");
+        let help = rows.and_then(|one| one.get_long_help()).expect("help");
+        let help = help.to_string();
+        let words: Vec<&str> = help
+            .split(|letter: char| !letter.is_ascii_lowercase())
+            .collect();
+        let listed = suite::all().filter(|workload| words.contains(&workload.name));
+        let listed = names(listed.copied());
+        assert_eq!(names(chosen(&[]).expect("workloads")), listed);
+        for workload in suite::GROWTH_WORKLOADS {
+            assert!(!listed.contains(&workload.name), "{}", workload.name);
+            let asked = chosen(&[workload.name.to_owned()]).expect("a workload");
+            assert_eq!(names(asked), [workload.name]);
+        }
+    }
 }
