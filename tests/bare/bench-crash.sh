@@ -1,6 +1,6 @@
 #!/bin/sh
 # In exact virtual time: a scheduler that the kernel ends in the middle of a benchmark: the benchmark fails, says so, and keeps what the
-# scheduler said, the kernel's log and the trace up to then; what it measured before is no result.
+# scheduler said, the kernel's log and the trace up to then; what it measured of that round is no result.
 # kernels: newest
 # time: virtual
 set -eu
