@@ -120,7 +120,7 @@ bench_number() {
 }
 
 command_bench() {
-  local dir
+  local dir time=virtual
   if [[ ${1-} == compare ]]; then
     timed "builds the programs" logged build_programs
     "$(built_program pandemonium)" bench "$@"
@@ -139,11 +139,8 @@ command_bench() {
   [[ $bench_judge != growth ]] || dir+=-growth
   mkdir -p "$dir/logs"
   # What this judge said before may have been asked of other programs, and for another time.
-  if [[ $bench_judge == parallel ]]; then
-    rm -f "$dir"/logs/parallel.log
-  else
-    rm -f "$dir"/logs/virtual-*.log
-  fi
+  [[ $bench_judge != parallel ]] || time=parallel
+  rm -f "$dir/logs/$time"*.log
   if [[ $bench_judge == parallel ]]; then
     bench_parallel "$dir" "$bench_schedulers" "${bench_asked_rounds:-$bench_parallel_rounds}" \
       --seconds "${bench_asked_seconds:-$bench_parallel_seconds}" "${bench_words[@]}"
@@ -170,10 +167,7 @@ bench_virtual() {
     for scheduler in "${all_schedulers[@]}"; do
       # What else is in a machine must not depend on what was measured before.
       vm_programs=()
-      bench_prepare "$scheduler" || {
-        bench_is_incomplete=1
-        continue
-      }
+      bench_prepare "$scheduler" || continue
       bench_machine "$dir/logs/virtual-$cpus-$scheduler.log" "$cpus" \
         "$(bench_command "$scheduler" --time virtual "$@")" || {
         bench_is_incomplete=1
@@ -200,10 +194,7 @@ bench_parallel() {
   [[ " $* " == *' --rows '* ]] || set -- --rows "$bench_parallel_rows" "$@"
   for ((round = 1; round <= rounds; round++)); do
     for scheduler in "${all_schedulers[@]}"; do
-      bench_prepare "$scheduler" || {
-        bench_is_incomplete=1
-        continue
-      }
+      bench_prepare "$scheduler" || continue
       commands+=("$(bench_command "$scheduler" --time real --round "$round" "$@")")
     done
   done
@@ -223,6 +214,7 @@ bench_prepare() {
     if [[ ! -x $root/bin/$crate ]]; then
       timed "builds $crate $version (once)" bench_install "$root" "$crate" "$version" || {
         note "$1 is left out: $crate $version cannot be built; build/logs/bench_install.log says why"
+        bench_is_incomplete=1
         return 1
       }
     fi
