@@ -8,10 +8,13 @@
 /* Other work has had enough of a CPU for batch work to ask for its share; a few wake-ups are no burden to it. */
 #define BATCH_DUE_AFTER_NS (1 * NSEC_PER_MSEC_)
 
-/* Batch work has fewer CPUs than its share, because what is not batch work takes them. */
-static __always_inline bool is_batch_squeezed(s32 cpu, u32 running)
+/*
+ * Batch work has fewer CPUs than its share, because what is not batch work takes them. @begins is how many of it have left
+ * the queue to run, and are not among the @running yet.
+ */
+static __always_inline bool is_batch_squeezed(s32 cpu, u32 begins, u32 running)
 {
-	return has_room_in_fair_share(nr_queued(node_queue(cpu, QUEUE_BATCH)),
+	return has_room_in_fair_share(nr_queued(node_queue(cpu, QUEUE_BATCH)) + begins,
 				      nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)), running,
 				      nr_online);
 }
@@ -67,7 +70,7 @@ VERIFIED_ONCE u64 own_turn_ns(s32 cpu, u64 own, u64 now)
  * What is not batch work has had its runs here for now, and not only moments. As long as some batch work runs it is no
  * matter of runs here, but of its share of all CPUs: it would have a turn on each of them at the same time.
  */
-static __always_inline bool is_batch_due(s32 cpu, u64 now)
+static __always_inline bool is_batch_due(s32 cpu, u32 begins, u64 now)
 {
 	const struct cpu_ctx *c = cpu_ctx_of(cpu);
 	u32 running = nr_running(node_queue(cpu, QUEUE_BATCH));
@@ -75,7 +78,7 @@ static __always_inline bool is_batch_due(s32 cpu, u64 now)
 	if (!c->since_batch || c->other_ran_ns < BATCH_DUE_AFTER_NS)
 		return false;
 	return ((!running || is_crowded(cpu)) && c->since_batch >= deficit_budget(cpu, now)) ||
-	       is_batch_squeezed(cpu, running) ||
+	       is_batch_squeezed(cpu, begins, running) ||
 	       own_turn_ns(cpu, nr_queued(cpu_queue(cpu, QUEUE_BATCH)), now) >=
 		       (knobs.preempt_thresh_ns ?: 1);
 }
@@ -98,7 +101,7 @@ static __always_inline u64 protected_ns(const struct task_ctx *t, s32 cpu, u64 n
 		    batch_stall_max_ns())
 			return least;
 	}
-	return is_batch_due(cpu, now) ? least : 0;
+	return is_batch_due(cpu, t->queue == node_queue(cpu, QUEUE_BATCH), now) ? least : 0;
 }
 
 /* Step 2. Deficit round robin: after so many runs of other tiers, one of batch before those that wait. */
@@ -106,7 +109,7 @@ VERIFIED_ONCE bool force_batch(s32 cpu, u64 now)
 {
 	u32 queue = node_queue(cpu, QUEUE_BATCH);
 
-	if (!is_batch_due(cpu, now) || !interactive_waits(cpu) || is_postponed(cpu, now) ||
+	if (!is_batch_due(cpu, 0, now) || !interactive_waits(cpu) || is_postponed(cpu, now) ||
 	    (!nr_running(queue) && !claim_turn(queue, now)) || !take_batch(cpu, false, now))
 		return false;
 	count(CNT_DEFICIT_FORCED);

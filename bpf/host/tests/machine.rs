@@ -117,6 +117,32 @@ fn a_hog_among_four_irregular_sleepers_a_cpu_never_waits_for_8_ms_and_has_its_sh
     }
 }
 
+/// A turn that begins has to count itself among the batch work that has fewer CPUs than its share, or it is not protected and
+/// over after some microseconds.
+#[test]
+fn as_many_hogs_as_cpus_have_their_share_among_sleepers_that_never_sleep_for_long() {
+    for nr_cpus in [4, 8] {
+        for seed in 0..3 {
+            let mut m = Machine::with_cpus(nr_cpus);
+            irregular(&mut m, 4, 700..=1300, 13..=26, seed);
+            let hogs: Vec<Task> = (0..nr_cpus)
+                .map(|cpu| spawn(&mut m, cpu, 3 * SEC, 0))
+                .collect();
+            m.run_for(SEC / 2);
+            let before: Vec<u64> = hogs.iter().map(|hog| m.view(*hog).ran_ns).collect();
+            m.run_for(2 * SEC);
+            let fair_ns = 2 * SEC / 5;
+            for (hog, before) in hogs.iter().zip(before) {
+                let ran_ns = m.view(*hog).ran_ns - before;
+                assert!(
+                    ran_ns >= fair_ns * 9 / 10,
+                    "{ran_ns} of {fair_ns} ns, seed {seed} at {nr_cpus} CPUs"
+                );
+            }
+        }
+    }
+}
+
 /// A task that computes from here on, and has slept before: for a lock, or for a page.
 #[test]
 fn a_hog_that_has_slept_never_waits_for_8_ms_among_sleepers_that_want_more_than_there_is() {
