@@ -7,6 +7,7 @@ fn main() {
             "wrapper.c",
             "queues.c",
             "kernel.c",
+            "migration.c",
             "kfuncs.c",
             "scheduler.c",
         ])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The state of the machine, and what its parts share: queues.c, kernel.c and kfuncs.c.
+ * The state of the machine, and what its parts share: queues.c, kernel.c, migration.c and kfuncs.c.
  */
 #ifndef __HOST_HOST_H
 #define __HOST_HOST_H
@@ -50,6 +50,11 @@ static inline bool is_idle(const struct host_cpu *c)
 	return c->current == &c->idle_task;
 }
 
+static inline bool is_queued(const struct task_struct *p)
+{
+	return p->scx.flags & SCX_TASK_QUEUED;
+}
+
 /* What the kernel would end the scheduler for; the first one counts. */
 __attribute__((format(printf, 1, 2))) void host_fail(const char *format, ...);
 
@@ -61,5 +66,11 @@ void host_link_local(struct task_struct *p, s32 cpu, u64 flags);
 void host_insert(struct task_struct *p, struct insertion in);
 void host_finish_insertion(struct task_struct *p);
 void host_enqueue(struct task_struct *p, u64 flags);
+
+void host_charge_slice(struct host_cpu *c);
+void host_set_current(struct host_cpu *c, struct task_struct *p);
+void host_put_current(s32 cpu, bool goes_idle);
+s32 host_fallback_cpu(const struct task_struct *p);
+void host_settle(void);
 
 #endif /* __HOST_HOST_H */

@@ -3,8 +3,6 @@
  * A machine for the scheduler to run on: CPUs, tasks and a clock that only tests move. It calls the
  * scheduler where and in the order in which the kernel does, and refuses what the kernel refuses;
  * nothing happens at the same time as anything else.
- *
- * A higher class that takes a CPU is reported by cpu_release(), as kernels before 6.19 do.
  */
 #include "vmlinux.h"
 
@@ -16,13 +14,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Of the enqueue flags that are the kernel's own, from kernel/sched/sched.h. */
-#define ENQUEUE_RESTORE 0x02
-#define TURNS_MAX	100000
-#define DISPATCHES_MAX	1000
-#define DEFAULT_PRIO	120
-#define HARDIRQ_COUNT	0x10000
-#define TASK_DEAD	0x80
+#define TURNS_MAX      100000
+#define DISPATCHES_MAX 1000
+#define DEFAULT_PRIO   120
+#define HARDIRQ_COUNT  0x10000
+#define TASK_DEAD      0x80
 
 struct host host;
 
@@ -56,7 +52,7 @@ static void set_bit(cpumask_t *mask, u32 cpu, bool value)
 
 /* CPUs */
 
-static void charge_slice(struct host_cpu *c)
+void host_charge_slice(struct host_cpu *c)
 {
 	u64 ran = host.now_ns - c->charged_ns;
 	u64 *slice = &c->current->scx.slice;
@@ -67,18 +63,13 @@ static void charge_slice(struct host_cpu *c)
 		*slice = *slice > ran ? *slice - ran : 0;
 }
 
-static void set_current(struct host_cpu *c, struct task_struct *p)
+void host_set_current(struct host_cpu *c, struct task_struct *p)
 {
 	if (c->current)
 		c->current->on_cpu = 0;
 	c->current = p;
 	if (p)
 		p->on_cpu = 1;
-}
-
-static bool is_queued(const struct task_struct *p)
-{
-	return p->scx.flags & SCX_TASK_QUEUED;
 }
 
 static bool take_global(s32 cpu)
@@ -121,7 +112,7 @@ static bool find_work(s32 cpu)
 	return false;
 }
 
-static void put_current(s32 cpu, bool goes_idle)
+void host_put_current(s32 cpu, bool goes_idle)
 {
 	struct host_cpu *c = &host.cpus[cpu];
 	struct task_struct *p = c->current;
@@ -158,7 +149,7 @@ static void schedule(s32 cpu)
 		return;
 	if (!c->online && is_idle(c))
 		c->is_left = !is_anybody_on(cpu);
-	charge_slice(c);
+	host_charge_slice(c);
 	if (find_work(cpu))
 		return;
 	next = c->local.first;
@@ -168,10 +159,10 @@ static void schedule(s32 cpu)
 			return;
 		pandemonium_update_idle(cpu, false);
 	} else {
-		put_current(cpu, !next);
+		host_put_current(cpu, !next);
 	}
 	if (!next) {
-		set_current(c, &c->idle_task);
+		host_set_current(c, &c->idle_task);
 		c->has_idle_bit = true;
 		pandemonium_update_idle(cpu, true);
 		if (c->local.nr)
@@ -179,7 +170,7 @@ static void schedule(s32 cpu)
 		return;
 	}
 	host_unlink(next);
-	set_current(c, next);
+	host_set_current(c, next);
 	c->charged_ns = host.now_ns;
 	if (host.now_ns - next->waits_since > next->longest_wait_ns)
 		next->longest_wait_ns = host.now_ns - next->waits_since;
@@ -196,7 +187,7 @@ static void reenqueue_if_asked(s32 cpu)
 }
 
 /* Every CPU that has something to decide does, in the order of their numbers, until none has. */
-static void settle(void)
+void host_settle(void)
 {
 	u32 turns, cpu;
 	bool again = true;
@@ -307,7 +298,7 @@ void kernel_set_executable(struct task_struct *p, const char *name, u32 uid, u32
 }
 
 /* The CPU that the task is on if it may run there, else the next one by number where it may. */
-static s32 fallback_cpu(const struct task_struct *p)
+s32 host_fallback_cpu(const struct task_struct *p)
 {
 	u32 i;
 
@@ -334,7 +325,7 @@ static void activate(struct task_struct *p, s32 waker, u64 wake_flags, u64 enq_f
 		enq_flags |= SCX_ENQ_CPU_SELECTED;
 	}
 	p->cpu = cpu;
-	cpu = fallback_cpu(p);
+	cpu = host_fallback_cpu(p);
 	p->cpu = cpu;
 	if (p->insertion.queue == NO_INSERTION)
 		host_enqueue(p, enq_flags);
@@ -369,7 +360,7 @@ void kernel_fork(struct task_struct *p, s32 cpu)
 {
 	kernel_enter(p, cpu);
 	activate(p, cpu, SCX_WAKE_FORK, 0);
-	settle();
+	host_settle();
 }
 
 void kernel_wake(struct task_struct *p, s32 waker, bool sync, bool by_interrupt)
@@ -381,7 +372,7 @@ void kernel_wake(struct task_struct *p, s32 waker, bool sync, bool by_interrupt)
 	__preempt_count = by_interrupt ? HARDIRQ_COUNT : 0;
 	activate(p, waker, SCX_WAKE_TTWU | (sync ? SCX_WAKE_SYNC : 0), SCX_ENQ_WAKEUP);
 	__preempt_count = 0;
-	settle();
+	host_settle();
 }
 
 static struct task_struct *deactivate(s32 cpu, unsigned int state)
@@ -394,7 +385,7 @@ static struct task_struct *deactivate(s32 cpu, unsigned int state)
 		host_fail("nobody runs on CPU %d", cpu);
 		return NULL;
 	}
-	charge_slice(c);
+	host_charge_slice(c);
 	p->nvcsw++;
 	p->__state = state;
 	pandemonium_stopping(p, false);
@@ -407,7 +398,7 @@ static struct task_struct *deactivate(s32 cpu, unsigned int state)
 void kernel_sleep(s32 cpu, unsigned int state)
 {
 	deactivate(cpu, state);
-	settle();
+	host_settle();
 }
 
 /* What runs on the CPU ends. */
@@ -416,7 +407,7 @@ void kernel_exit(s32 cpu)
 	struct scx_exit_task_args args = {};
 	struct task_struct *p = deactivate(cpu, TASK_DEAD);
 
-	settle();
+	host_settle();
 	if (p)
 		pandemonium_exit_task(p, &args);
 }
@@ -428,151 +419,17 @@ void kernel_tick(s32 cpu)
 	if (is_idle(c) || c->held)
 		return;
 	host.this_cpu = cpu;
-	charge_slice(c);
+	host_charge_slice(c);
 	pandemonium_tick(c->current);
 	c->resched |= !c->current->scx.slice;
-	settle();
+	host_settle();
 }
 
 /* Without interrupts the CPU goes on with what it does whatever others ask of it. */
 void kernel_set_interrupts(s32 cpu, bool enabled)
 {
 	host.cpus[cpu].is_deaf = !enabled;
-	settle();
-}
-
-/* A task of a higher class takes the CPU. */
-void kernel_hold(s32 cpu)
-{
-	struct scx_cpu_release_args args = {};
-	struct host_cpu *c = &host.cpus[cpu];
-
-	host.this_cpu = cpu;
-	if (is_idle(c)) {
-		pandemonium_update_idle(cpu, false);
-	} else {
-		charge_slice(c);
-		put_current(cpu, false);
-	}
-	c->held = true;
-	c->has_idle_bit = false;
-	c->resched = false;
-	/* Neither idle nor one of ours. */
-	set_current(c, NULL);
-	pandemonium_cpu_release(cpu, &args);
-	settle();
-}
-
-void kernel_unhold(s32 cpu)
-{
-	struct host_cpu *c = &host.cpus[cpu];
-
-	c->held = false;
-	set_current(c, &c->idle_task);
-	c->has_idle_bit = true;
-	c->resched = true;
-	host.this_cpu = cpu;
-	pandemonium_update_idle(cpu, true);
-	settle();
-}
-
-/* From wherever it waits to the queues of a CPU that it may run on. */
-static void requeue(struct task_struct *p)
-{
-	host_unlink(p);
-	p->cpu = fallback_cpu(p);
-	host_enqueue(p, 0);
-	if (is_idle(&host.cpus[p->cpu]))
-		host.cpus[p->cpu].resched = true;
-}
-
-/* Takes what runs off its CPU, as the thread that migrates tasks does. */
-static void push_current(s32 cpu)
-{
-	struct host_cpu *c = &host.cpus[cpu];
-	struct task_struct *p = c->current;
-
-	if (c->held || is_idle(c))
-		return;
-	charge_slice(c);
-	p->waits_since = host.now_ns;
-	pandemonium_stopping(p, true);
-	set_current(c, &c->idle_task);
-	c->resched = true;
-	pandemonium_update_idle(cpu, true);
-	c->has_idle_bit = c->online;
-	requeue(p);
-}
-
-/*
- * Somebody on @changer has changed something about the task. What runs is taken off its CPU and put back at once,
- * and whatever the scheduler asked for between the two does not happen.
- */
-void kernel_change(struct task_struct *p, s32 changer)
-{
-	if (!is_queued(p))
-		return;
-	host.this_cpu = changer;
-	if (p->on) {
-		requeue(p);
-	} else {
-		charge_slice(&host.cpus[p->cpu]);
-		pandemonium_stopping(p, false);
-		pandemonium_enqueue(p, ENQUEUE_RESTORE);
-		p->scx.slice = p->insertion.slice;
-		p->insertion.queue = NO_INSERTION;
-		pandemonium_running(p);
-	}
-	settle();
-}
-
-/* The task's affinity has changed. */
-void kernel_rebind(struct task_struct *p)
-{
-	kernel_change(p, p->cpu);
-	if (is_queued(p) && !p->on && !test_bit(p->cpus_ptr, p->cpu)) {
-		host.this_cpu = p->cpu;
-		push_current(p->cpu);
-		settle();
-	}
-}
-
-/* The kernel no longer asks what the CPU should run, and has not yet moved anybody off it. */
-void kernel_begin_offline(s32 cpu)
-{
-	host.this_cpu = cpu;
-	pandemonium_cpu_offline(cpu);
-	host.cpus[cpu].online = false;
-	host.cpus[cpu].has_idle_bit = false;
-	settle();
-}
-
-/* Whether the kernel, having begun to take the CPU offline, can go on. */
-bool kernel_is_left(s32 cpu)
-{
-	return host.cpus[cpu].is_left;
-}
-
-void kernel_offline(s32 cpu)
-{
-	struct host_cpu *c = &host.cpus[cpu];
-
-	kernel_begin_offline(cpu);
-	kernel_set_online(cpu, false);
-	push_current(cpu);
-	while (c->local.first)
-		requeue(c->local.first);
-	c->resched = false;
-	settle();
-}
-
-void kernel_online(s32 cpu)
-{
-	host.this_cpu = cpu;
-	kernel_set_online(cpu, true);
-	pandemonium_cpu_online(cpu);
-	host.cpus[cpu].resched = true;
-	settle();
+	host_settle();
 }
 
 struct task_struct *kernel_task_of(u32 index)
