@@ -1,206 +1,15 @@
 //! Where CPUs are in the idle masks, on machines of all shapes.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use std::collections::{BTreeMap, BTreeSet};
+mod machines;
 
-use pandemonium_policy::idle_layout::{IdleLlc, LLC_CPUS, MAX_LLCS, NO_CPU, NO_LLC};
-use pandemonium_policy::{Cpu, CpuSet, IdleLayout, Topology};
+use std::collections::BTreeSet;
+
+use pandemonium_policy::idle_layout::{NO_CPU, NO_LLC};
+use pandemonium_policy::{CpuSet, IdleLayout, Topology};
 use proptest::prelude::*;
 
-/// One core: its CPUs, and the indices of its caches and node.
-struct Core {
-    cpus: Vec<u32>,
-    l2: u32,
-    l3: u32,
-    node: u32,
-}
-
-fn machine(cores: &[Core]) -> Topology {
-    let (mut lowest_of_l2, mut lowest_of_l3) = (BTreeMap::new(), BTreeMap::new());
-    for core in cores {
-        let first = *core.cpus.iter().min().unwrap();
-        for lowest in [
-            lowest_of_l2.entry(core.l2).or_insert(first),
-            lowest_of_l3.entry(core.l3).or_insert(first),
-        ] {
-            *lowest = first.min(*lowest);
-        }
-    }
-    let mut cpus = Vec::new();
-    for core in cores {
-        for id in &core.cpus {
-            cpus.push(Cpu {
-                id: *id,
-                online: true,
-                core: *core.cpus.iter().min().unwrap(),
-                l2: lowest_of_l2[&core.l2],
-                l3: lowest_of_l3[&core.l3],
-                node: core.node,
-                max_khz: 0,
-            });
-        }
-    }
-    cpus.sort_by_key(|cpu| cpu.id);
-    Topology { cpus }
-}
-
-/// `llcs * cores` cores with an L2 cache each, siblings numbered as Linux does on x86: first one CPU
-/// of every core, then the second of every core.
-fn regular(nodes: u32, llcs: u32, cores: u32, smt: u32) -> Topology {
-    let all = nodes * llcs * cores;
-    let core = |i: u32| Core {
-        cpus: (0..smt).map(|thread| i + thread * all).collect(),
-        l2: i,
-        l3: i / cores,
-        node: i / (cores * llcs),
-    };
-    machine(&(0..all).map(core).collect::<Vec<_>>())
-}
-
-/// One last-level cache of cores without siblings, in second-level caches of these sizes.
-fn clusters(sizes: &[u32]) -> Topology {
-    let l2_of = (0..)
-        .zip(sizes)
-        .flat_map(|(l2, size)| vec![l2; *size as usize]);
-    let cores = (0..).zip(l2_of).map(|(cpu, l2)| Core {
-        cpus: vec![cpu],
-        l2,
-        l3: 0,
-        node: 0,
-    });
-    machine(&cores.collect::<Vec<_>>())
-}
-
-fn bits(words: [u64; 2]) -> impl Iterator<Item = usize> {
-    (0..LLC_CPUS).filter(move |bit| words[bit / 64] >> (bit % 64) & 1 == 1)
-}
-
-/// Bits that stand for a CPU.
-fn taken(llc: &IdleLlc) -> BTreeSet<usize> {
-    (0..LLC_CPUS)
-        .filter(|bit| llc.cpus[*bit] != NO_CPU)
-        .collect()
-}
-
-fn has_no_place(layout: &IdleLayout, cpu: usize) -> bool {
-    let place = layout.cpus[cpu];
-    (place.llc, place.bit, place.l2_mask) == (NO_LLC, 0, 0)
-}
-
-/// Holds for every machine, whether its CPUs have places or not.
-fn check(topology: &Topology) -> IdleLayout {
-    let layout = IdleLayout::of(topology);
-    assert_eq!(layout.nr_llcs as usize, layout.llcs.len());
-    assert!(layout.llcs.len() <= MAX_LLCS);
-    assert_eq!(layout.cpus.len(), topology.nr_cpu_ids() as usize);
-
-    let ids: BTreeSet<u32> = topology.cpus.iter().map(|cpu| cpu.id).collect();
-    for id in (0..topology.nr_cpu_ids()).filter(|id| !ids.contains(id)) {
-        assert!(
-            has_no_place(&layout, id as usize),
-            "CPU {id} does not exist"
-        );
-    }
-    let mut places = BTreeSet::new();
-    for cpu in &topology.cpus {
-        let place = layout.cpus[cpu.id as usize];
-        if place.llc == NO_LLC {
-            assert!(has_no_place(&layout, cpu.id as usize));
-            continue;
-        }
-        assert!(
-            places.insert((place.llc, place.bit)),
-            "CPU {} sits alone",
-            cpu.id
-        );
-        let llc = &layout.llcs[usize::from(place.llc)];
-        assert_eq!(llc.node, cpu.node);
-        assert_eq!(u32::from(llc.cpus[usize::from(place.bit)]), cpu.id);
-    }
-    let inverse: usize = layout.llcs.iter().map(|llc| taken(llc).len()).sum();
-    assert_eq!(
-        inverse,
-        places.len(),
-        "no bit stands for a CPU that is elsewhere"
-    );
-
-    for (index, llc) in layout.llcs.iter().enumerate() {
-        check_llc(topology, &layout, index, llc);
-    }
-    let order: Vec<_> = layout
-        .llcs
-        .iter()
-        .map(|llc| (llc.node, *llc.cpus.iter().min().unwrap()))
-        .collect();
-    assert!(
-        order.is_sorted_by(|a, b| a < b),
-        "by node, then by lowest CPU"
-    );
-    layout
-}
-
-fn check_llc(topology: &Topology, layout: &IdleLayout, index: usize, llc: &IdleLlc) {
-    let by_bit: BTreeMap<usize, Cpu> = taken(llc)
-        .into_iter()
-        .map(|bit| {
-            let id = u32::from(llc.cpus[bit]);
-            let found = topology.cpus.binary_search_by_key(&id, |cpu| cpu.id);
-            (bit, topology.cpus[found.unwrap()])
-        })
-        .collect();
-    let cpu_at = |bit: usize| by_bit[&bit];
-    let mut covered: BTreeSet<usize> = bits(llc.single).collect();
-    for bit in bits(llc.pair) {
-        assert_eq!(bit % 2, 0);
-        assert_eq!(
-            cpu_at(bit).core,
-            cpu_at(bit + 1).core,
-            "siblings are adjacent"
-        );
-        assert!(cpu_at(bit).id < cpu_at(bit + 1).id);
-        assert!(
-            covered.insert(bit) && covered.insert(bit + 1),
-            "one or the other"
-        );
-    }
-    assert_eq!(covered, taken(llc), "every CPU is single or in a pair");
-
-    let mut singles_of_core: BTreeMap<(u32, u32), u32> = BTreeMap::new();
-    for bit in bits(llc.single) {
-        let cpu = cpu_at(bit);
-        *singles_of_core.entry((cpu.l2, cpu.core)).or_default() += 1;
-    }
-    assert!(
-        singles_of_core.values().all(|n| *n == 1),
-        "siblings are not left apart"
-    );
-
-    let order = |cpu: &Cpu| (cpu.l2, cpu.core, cpu.id);
-    assert!(by_bit.values().is_sorted_by_key(order));
-
-    for (bit, cpu) in &by_bit {
-        let place = layout.cpus[cpu.id as usize];
-        assert_eq!(usize::from(place.llc), index);
-        let expected = by_bit
-            .iter()
-            .filter(|(other, sibling)| *other / 64 == bit / 64 && sibling.l2 == cpu.l2)
-            .fold(0u64, |mask, (other, _)| mask | 1 << (other % 64));
-        assert_eq!(place.l2_mask, expected);
-    }
-}
-
-/// Whether every second-level cache is in one word.
-fn is_unbroken(topology: &Topology, layout: &IdleLayout) -> bool {
-    let mut words: BTreeMap<u32, BTreeSet<(u16, u8)>> = BTreeMap::new();
-    for cpu in &topology.cpus {
-        let place = layout.cpus[cpu.id as usize];
-        words
-            .entry(cpu.l2)
-            .or_default()
-            .insert((place.llc, place.bit / 64));
-    }
-    words.values().all(|words| words.len() == 1)
-}
+use machines::{Core, bits, check, has_no_place, machine, regular};
 
 #[test]
 fn a_hybrid_has_pairs_for_its_fast_cores_and_singles_for_the_others() {
@@ -346,62 +155,6 @@ fn cores_with_more_siblings_are_cut_into_pairs() {
 }
 
 #[test]
-fn a_second_level_cache_moves_to_the_next_word_rather_than_be_cut() {
-    let topology = clusters(&[40, 40]);
-    let layout = check(&topology);
-    assert_eq!((layout.cpus[39].bit, layout.cpus[40].bit), (39, 64));
-    assert!(is_unbroken(&topology, &layout));
-    assert!(is_unbroken(
-        &clusters(&[64, 64]),
-        &check(&clusters(&[64, 64]))
-    ));
-    assert!(is_unbroken(
-        &clusters(&[63, 2, 62]),
-        &check(&clusters(&[63, 2, 62]))
-    ));
-}
-
-#[test]
-fn a_second_level_cache_is_cut_where_the_cpus_would_not_fit_otherwise() {
-    let layout = check(&clusters(&[40, 40, 40]));
-    assert_eq!(layout.nr_llcs, 1);
-    assert!((0..120).all(|cpu| usize::from(layout.cpus[cpu].bit) == cpu));
-    let low = layout.cpus[40];
-    let high = layout.cpus[79];
-    assert_eq!(low.l2_mask, ((1 << 24) - 1) << 40);
-    assert_eq!(high.l2_mask, (1 << 16) - 1);
-}
-
-#[test]
-fn a_second_level_cache_larger_than_a_word_is_cut_without_padding() {
-    let layout = check(&clusters(&[10, 100]));
-    assert!((0..110).all(|cpu| usize::from(layout.cpus[cpu].bit) == cpu));
-    assert_eq!(check(&clusters(&[128])).nr_llcs, 1);
-}
-
-#[test]
-fn a_pair_is_never_in_two_words() {
-    // 63 single CPUs leave one bit of the first word, which stays empty.
-    let mut cores: Vec<_> = (0..63)
-        .map(|cpu| Core {
-            cpus: vec![cpu],
-            l2: 0,
-            l3: 0,
-            node: 0,
-        })
-        .collect();
-    cores.push(Core {
-        cpus: vec![63, 64],
-        l2: 0,
-        l3: 0,
-        node: 0,
-    });
-    let layout = check(&machine(&cores));
-    assert_eq!(layout.llcs[0].cpus[62..66], [62, NO_CPU, 63, 64]);
-    assert_eq!(layout.llcs[0].pair, [0, 1]);
-}
-
-#[test]
 fn a_cache_that_spans_nodes_counts_for_each_of_them() {
     let mut topology = regular(1, 1, 8, 1);
     topology.cpus[4..].iter_mut().for_each(|cpu| cpu.node = 1);
@@ -478,17 +231,6 @@ proptest! {
     #[test]
     fn any_machine_has_a_sound_layout(topology in any_machine()) {
         check(&topology);
-    }
-
-    #[test]
-    fn small_caches_are_all_placed_and_unbroken(
-        llcs in 1u32..60, cores in 1u32..16, smt in 1u32..=4
-    ) {
-        let topology = regular(1, llcs, cores, smt);
-        let layout = check(&topology);
-        prop_assert_eq!(layout.nr_llcs, llcs);
-        prop_assert!(layout.cpus.iter().all(|place| place.llc != NO_LLC));
-        prop_assert!(is_unbroken(&topology, &layout));
     }
 
     #[test]
