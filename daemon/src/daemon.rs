@@ -23,7 +23,7 @@ use pandemonium_policy::{
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, sleep_until};
 
 use crate::backoff::Backoff;
 use crate::bus::authority::Permit;
@@ -38,6 +38,7 @@ use crate::notify::Notifier;
 use crate::power::Told;
 use crate::profile_store::ProfileStore;
 use crate::status::{State, Status};
+use crate::ticker::Ticker;
 use crate::wanted::Wanted;
 pub use editing::{Comm, Edit};
 use holding::Watch;
@@ -317,14 +318,15 @@ impl Daemon {
     /// Runs until a signal, or until nothing is left to do for a daemon without a bus.
     pub async fn run(mut self) -> Result<(), Failure> {
         let mut signals = Signals::new()?;
-        let mut ticker = interval(self.pace.tick);
-        ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let ticker = Ticker::every(self.pace.tick).map_err(|error| {
+            Failure::new(exit_code::OTHER, format!("There is no timer: {error}."))
+        })?;
         self.start().await?;
         self.notifier.ready();
         // What the configuration has overtaken is forgotten for good.
         self.remember_choices().await;
         loop {
-            match self.next_event(&mut signals, &mut ticker).await {
+            match self.next_event(&mut signals, &ticker).await {
                 Event::Tick => self.tick(),
                 Event::Request(request) => self.serve(request).await,
                 Event::Kernel => self.check_exit(),
@@ -360,13 +362,13 @@ impl Daemon {
         }
     }
 
-    async fn next_event(&mut self, signals: &mut Signals, ticker: &mut Interval) -> Event {
+    async fn next_event(&mut self, signals: &mut Signals, ticker: &Ticker) -> Event {
         let (retry, unconfirmed) = (until(self.retry_at), until(self.confirm_at));
         tokio::select! {
             biased;
             _ = signals.terminate.recv() => Event::Leave,
             _ = signals.interrupt.recv() => Event::Leave,
-            _ = ticker.tick() => Event::Tick,
+            () = ticker.tick() => Event::Tick,
             () = self.engine.event() => Event::Kernel,
             () = retry => Event::Retry,
             () = unconfirmed => Event::Unconfirmed,

@@ -21,6 +21,7 @@ mod profile_store;
 mod profile_text;
 mod state_file;
 mod status;
+mod ticker;
 // Without the kernel half only its tests need it.
 #[cfg(any(feature = "bpf", test))]
 mod topology;

@@ -1,14 +1,14 @@
-//! A file of the kernel's that is read again every second: it stays open, and its text has a place to stay.
+//! An attribute of the kernel's that is read again every second: it stays open, and its text has a place to stay.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// What a read asks for at least, bytes.
-const ROOM: usize = 4096;
+/// One byte more than an attribute has at most: that is a page.
+const ROOM: usize = 4096 + 1;
 
-/// A text below `/proc` or `/sys`.
+/// An attribute below `/sys`, which one read has all of.
 pub struct KernelFile {
     path: PathBuf,
     file: Option<File>,
@@ -31,15 +31,10 @@ impl KernelFile {
             Some(file) => file,
             None => File::open(&self.path)?,
         };
-        let mut end = 0;
-        loop {
-            if self.bytes.len() < end + ROOM {
-                self.bytes.resize(end + ROOM, 0);
-            }
-            match file.read_at(&mut self.bytes[end..], end as u64)? {
-                0 => break,
-                more => end += more,
-            }
+        self.bytes.resize(ROOM, 0);
+        let end = file.read_at(&mut self.bytes, 0)?;
+        if end == ROOM {
+            return Err(io::ErrorKind::FileTooLarge.into());
         }
         self.file = Some(file);
         std::str::from_utf8(&self.bytes[..end]).map_err(io::Error::other)
@@ -59,11 +54,13 @@ mod tests {
         let path = dir.path().join("state");
         let mut file = KernelFile::new(&path);
         assert_eq!(file.read().unwrap_err().kind(), io::ErrorKind::NotFound);
-        let long = "enabled\n".repeat(ROOM);
+        let long = "enabled\n".repeat(4096 / 8);
         for text in ["disabled\n", &long, "", "on\n"] {
             fs::write(&path, text).unwrap();
             assert_eq!(file.read().unwrap(), text);
         }
+        fs::write(&path, long.clone() + "\n").unwrap();
+        assert_eq!(file.read().unwrap_err().kind(), io::ErrorKind::FileTooLarge);
     }
 
     #[test]
