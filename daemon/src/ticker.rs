@@ -49,7 +49,7 @@ impl Ticker {
             let read = read(guard.get_inner().as_fd(), &mut times);
             // The next one makes it readable again; to read until nothing is there would be one more call each time.
             guard.clear_ready();
-            if !matches!(read, Err(Errno::AGAIN | Errno::INTR)) {
+            if read != Err(Errno::AGAIN) {
                 return;
             }
         }
