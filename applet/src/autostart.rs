@@ -48,7 +48,9 @@ fn is_enabled_in(directory: &Path) -> bool {
 
 fn enable_in(directory: &Path, program: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
-    fs::write(directory.join(FILE), entry(program))
+    // A full disk leaves what is there.
+    glib::file_set_contents(directory.join(FILE), entry(program).as_bytes())
+        .map_err(io::Error::other)
 }
 
 fn disable_in(directory: &Path) -> io::Result<()> {

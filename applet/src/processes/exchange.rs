@@ -1,8 +1,9 @@
 //! Profiles to a file and from one. The daemon gets an open file, never a path.
 
-use std::fs::File;
+use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use adw::prelude::*;
@@ -32,6 +33,7 @@ pub fn export(parent: &impl IsA<gtk::Widget>, asker: &Asker) {
         let Some(path) = path_of(&chosen, &asker) else {
             return;
         };
+        let path = behind_links(path);
         let (beside, file) = match beside(&path) {
             Ok(made) => made,
             Err(error) => return cannot_open(&error, &asker),
@@ -84,9 +86,21 @@ fn window_of(widget: &impl IsA<gtk::Widget>) -> Option<gtk::Window> {
     widget.root().and_downcast()
 }
 
-/// A new file that takes the place of this one once it is written: until then, whatever is there stays.
+/// The file that is written if the person chose a link to it; the link stays.
+fn behind_links(path: PathBuf) -> PathBuf {
+    fs::canonicalize(&path).unwrap_or(path)
+}
+
+/// A new file that takes the place of this one once it is written: until then, whatever is there stays. It may be read by
+/// whoever may read what is there, or any new file of this person.
 fn beside(path: &Path) -> io::Result<(NamedTempFile, OwnedFd)> {
-    let file = NamedTempFile::new_in(path.parent().unwrap_or(Path::new("/")))?;
+    let permissions = match fs::metadata(path) {
+        Ok(there) => there.permissions(),
+        Err(_) => Permissions::from_mode(0o666),
+    };
+    let file = tempfile::Builder::new()
+        .permissions(permissions)
+        .tempfile_in(path.parent().unwrap_or(Path::new("/")))?;
     let written = file.reopen()?;
     Ok((file, written.into()))
 }
@@ -103,4 +117,51 @@ fn path_of(chosen: &gio::File, asker: &Asker) -> Option<PathBuf> {
 fn cannot_open(error: &io::Error, asker: &Asker) {
     let sentence = gettext("The file cannot be opened: {reason}");
     asker.say(&fill(&sentence, &[("reason", &error.to_string())]));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn mode_of(path: &Path) -> u32 {
+        fs::metadata(path).expect("is there").permissions().mode()
+    }
+
+    fn write_to(path: &Path) {
+        let path = behind_links(path.into());
+        let (file, _) = beside(&path).expect("can be made");
+        file.persist(&path).expect("takes the place");
+    }
+
+    #[test]
+    fn an_exported_file_is_as_readable_as_any_new_one() {
+        let home = tempfile::tempdir().expect("a directory");
+        let (usual, exported) = (home.path().join("usual"), home.path().join("exported"));
+        File::create(&usual).expect("is made");
+        write_to(&exported);
+        assert_eq!(mode_of(&exported), mode_of(&usual));
+    }
+
+    #[test]
+    fn what_is_written_over_is_as_readable_as_before() {
+        let home = tempfile::tempdir().expect("a directory");
+        let path = home.path().join("private");
+        File::create(&path).expect("is made");
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("is ours");
+        write_to(&path);
+        assert_eq!(mode_of(&path) & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_link_stays_and_what_it_names_is_written() {
+        let home = tempfile::tempdir().expect("a directory");
+        let (file, link) = (home.path().join("file"), home.path().join("link"));
+        fs::write(&file, "old").expect("is made");
+        symlink(&file, &link).expect("is made");
+        write_to(&link);
+        assert!(fs::symlink_metadata(&link).expect("stays").is_symlink());
+        assert_eq!(fs::read(&file).expect("is there"), b"");
+    }
 }
