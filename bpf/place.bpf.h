@@ -370,14 +370,16 @@ VERIFIED_ONCE int place_on(struct task_struct *p __arg_trusted, struct task_ctx 
 
 /*
  * Work that lost its CPU without a wake-up goes straight to an idle one. A task that may not migrate
- * just now is left alone: another CPU's local queue would refuse it.
+ * just now is left alone: another CPU's local queue would refuse it. So is one that may not be on @prev_cpu any more: the
+ * kernel takes it elsewhere before it could be at the idle one, which would be claimed for nobody.
  */
 VERIFIED_ONCE bool place_on_idle(struct task_struct *p __arg_trusted, struct task_ctx *t,
 				 s32 prev_cpu, bool restricted, u64 now)
 {
 	s32 cpu;
 
-	if (!t || p->nr_cpus_allowed == 1 || cannot_migrate(p))
+	if (!t || p->nr_cpus_allowed == 1 || cannot_migrate(p) ||
+	    (restricted && !mask_allows(p, prev_cpu)))
 		return false;
 	if (is_selector_on() && has_idle_bit(prev_cpu) && !restricted)
 		cpu = claim_for(p, t, prev_cpu);

@@ -79,6 +79,22 @@ static void push_current(s32 cpu)
 }
 
 /*
+ * What waits is put back where it was. If it may not be there any more it goes elsewhere at once, and nothing that the
+ * scheduler asked for in between happens.
+ */
+static void restore(struct task_struct *p)
+{
+	host_unlink(p);
+	if (test_bit(p->cpus_ptr, p->cpu)) {
+		host_enqueue(p, ENQUEUE_RESTORE);
+		return;
+	}
+	pandemonium_enqueue(p, ENQUEUE_RESTORE);
+	p->insertion.queue = NO_INSERTION;
+	requeue(p);
+}
+
+/*
  * Somebody on @changer has changed something about the task. What runs is taken off its CPU and put back at once,
  * and whatever the scheduler asked for between the two does not happen.
  */
@@ -88,7 +104,7 @@ void kernel_change(struct task_struct *p, s32 changer)
 		return;
 	host.this_cpu = changer;
 	if (p->on) {
-		requeue(p);
+		restore(p);
 	} else {
 		host_charge_slice(&host.cpus[p->cpu]);
 		pandemonium_stopping(p, false);

@@ -221,6 +221,24 @@ fn bound_work_that_loses_its_cpu_goes_to_no_idle_one_that_was_just_given_away() 
     assert_eq!(m.running(1), Some(bound));
 }
 
+/// The kernel takes it to another CPU, and whichever was given to it before that idles on unseen.
+#[test]
+fn no_idle_cpu_is_given_to_what_waits_and_is_bound_elsewhere_before_it_is_there() {
+    for drains in [false, true] {
+        let mut m = Machine::with_cpus(4);
+        m.set_drains(drains);
+        m.hold(3);
+        let waiting = asleep(&mut m, BATCH, 3);
+        m.bind(waiting, &[3]);
+        m.interrupt(waiting, 3);
+        m.bind(waiting, &[0, 1]);
+        let cpu = m.cpu_of(waiting).unwrap();
+        for idle in [0, 1, 2] {
+            assert_eq!(m.is_marked_idle(idle), idle != cpu, "{idle} {drains}");
+        }
+    }
+}
+
 #[test]
 fn no_idle_cpu_is_given_to_work_that_only_changes() {
     let mut m = Machine::with_cpus(4);
