@@ -262,24 +262,31 @@ bench_machine() {
   return "$status"
 }
 
-# bench_gate: a part of the set twice, side by side: it has to say the same to the byte, and to hold the baseline.
+# bench_gate: a part of the set has to hold the baseline, and the same command twice to say the same to the byte.
 bench_gate() {
-  local dir=$top/build/bench/gate baseline=$top/tests/bench-baseline.txt words scheduler lines=() first status=0
+  local dir=$top/build/bench/gate baseline=$top/tests/bench-baseline.txt words=(--time virtual --rows "$bench_gate_rows")
+  local measured=(--seconds "$bench_gate_seconds" --rounds "$bench_rounds") repeated=(--seconds 1 --rounds 1)
   [[ -n $bench_renews || -e $baseline ]] || die "there is no ${baseline#"$top"/}: ./dev bench --gate --renew makes it"
-  words=(--time virtual --seconds "$bench_gate_seconds" --rounds "$bench_rounds" --rows "$bench_gate_rows")
-  for scheduler in eevdf adaptive; do
-    lines+=("$(bench_command "$scheduler" "${words[@]}")")
-  done
   mkdir -p "$dir"
   rm -f "$dir"/*
   vm_time=virtual
-  bench_machine "$dir/first.log" 2 "${lines[@]}" >/dev/null &
+  bench_gate_machines eevdf "$(bench_command eevdf "${words[@]}" "${measured[@]}")" \
+    adaptive "$(bench_command adaptive "${words[@]}" "${measured[@]}")"
+  bench_gate_machines once "$(bench_command adaptive "${words[@]}" "${repeated[@]}")" \
+    twice "$(bench_command adaptive "${words[@]}" "${repeated[@]}")"
+  cmp "$dir/once.log" "$dir/twice.log" || die "the same command twice did not give the same bytes"
+  cat "$dir/eevdf.log" "$dir/adaptive.log" >"$dir/bench.log"
+  "$(built_program pandemonium-workload)" report "$dir/bench.log"
+  [[ -z $bench_renews ]] || rm -f "$baseline"
+  "$(built_program pandemonium-workload)" gate "$baseline" "$dir/bench.log"
+}
+
+# bench_gate_machines NAME LINE NAME LINE: two machines side by side, each with a log of that name.
+bench_gate_machines() {
+  local dir=$top/build/bench/gate first status=0
+  bench_machine "$dir/$1.log" 2 "$2" >/dev/null &
   first=$!
-  bench_machine "$dir/second.log" 2 "${lines[@]}" || status=$?
+  bench_machine "$dir/$3.log" 2 "$4" || status=$?
   wait "$first" || status=$?
   ((status == 0)) || die "a machine did not finish: the logs in build/bench/gate say why"
-  cmp "$dir/first.log" "$dir/second.log" || die "the same command twice did not give the same bytes"
-  "$(built_program pandemonium-workload)" report "$dir/first.log"
-  [[ -z $bench_renews ]] || rm -f "$baseline"
-  "$(built_program pandemonium-workload)" gate "$baseline" "$dir/first.log"
 }
