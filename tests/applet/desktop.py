@@ -9,11 +9,12 @@ import time
 from pathlib import Path
 
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", "target")) / "debug"
-# Seconds; an emulated machine needs more.
+# Seconds; an emulated machine needs more, and longer pauses: to look is work for the applet as well.
 PATIENCE = float(os.environ.get("PANDEMONIUM_PATIENCE", "30"))
+PAUSE = PATIENCE / 300
 
 
-def until(what, probe, patience=PATIENCE, pause=0.1):
+def until(what, probe, patience=PATIENCE, pause=PAUSE):
     """Waits until the probe returns something true, and returns that."""
     deadline = time.monotonic() + patience
     while True:

@@ -10,7 +10,7 @@ sched() { busctl --system --auto-start=no get-property $name $object $name "$1" 
 call() { busctl --system --auto-start=no call $name $object $name "$@"; }
 set_mode() { call SetMode 'sa{sv}' "$1" 0; }
 state_is() { [[ $(sched State 2>/dev/null) == "$1" ]]; }
-kernel_is() { [[ $(cat $sched_ext/state) == "$1" ]]; }
+kernel_is() { [[ $(<$sched_ext/state) == "$1" ]]; }
 
 # until_true TENTHS COMMAND...: until COMMAND succeeds, at most TENTHS tenths of a second.
 until_true() {
