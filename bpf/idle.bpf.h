@@ -187,6 +187,8 @@ VERIFIED_ONCE s32 claim_in_word(u32 number, u64 own, u64 near, u32 how)
 				    idle_cores(all, l->single[w], l->pair[w]), own, own_core, near,
 				    how);
 
+		/* Of equal ones the next from its own on: tasks that wake at once want different CPUs. */
+		bit = (bit & -own) ?: bit;
 		bit &= -bit;
 		if (!bit)
 			break;

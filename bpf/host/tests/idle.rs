@@ -124,19 +124,32 @@ fn strong_closeness_exhausts_the_second_level_cache_first() {
 
 #[test]
 fn latency_critical_work_kernel_threads_and_mode_off_do_not_look_at_the_second_level_cache() {
-    // The lowest whole core is the far one.
+    // The next whole core, from the lowest again after the last, is the far one.
     for (tier, is_kthread, mode) in [
         (LAT_CRITICAL, false, STRONG),
         (INTERACTIVE, true, STRONG),
         (BATCH, false, OFF),
     ] {
-        let mut idle = with_idle(&laptop(), &[0, 1, 6, 7]);
-        assert_eq!(idle.claim(4, tier, is_kthread, mode), Some(0));
+        let mut idle = with_idle(&laptop(), &[0, 1, 4, 5]);
+        assert_eq!(idle.claim(6, tier, is_kthread, mode), Some(0));
         assert_eq!(idle.counter(L2_PLACEMENTS), 0);
     }
-    let mut idle = with_idle(&laptop(), &[0, 1, 6, 7]);
-    assert_eq!(weak(&mut idle, 4), Some(6));
+    let mut idle = with_idle(&laptop(), &[0, 1, 4, 5]);
+    assert_eq!(weak(&mut idle, 6), Some(4));
     assert_eq!(idle.counter(L2_PLACEMENTS), 1);
+}
+
+#[test]
+fn of_equal_cpus_the_next_from_the_tasks_own_on_is_taken() {
+    let small = smt(8, 2, 8, 8);
+    assert_eq!(
+        weak(&mut with_idle(&small, &[0, 1, 4, 5, 6, 7]), 3),
+        Some(4)
+    );
+    assert_eq!(weak(&mut with_idle(&small, &[0, 5]), 3), Some(5));
+    // After the last comes the first, and a whole core is more than the next.
+    assert_eq!(weak(&mut with_idle(&small, &[0, 5]), 6), Some(0));
+    assert_eq!(weak(&mut with_idle(&small, &[0, 1, 5]), 3), Some(0));
 }
 
 #[test]
