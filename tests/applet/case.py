@@ -52,8 +52,12 @@ class Case(unittest.TestCase):
         seen = []
 
         def probe():
-            seen[:] = self.hands.names()
-            return any(text in name for name in seen)
+            seen.clear()
+            for name in (found.name for found in self.hands.all()):
+                seen.append(name)
+                if text in name:
+                    return True
+            return False
 
         try:
             until(f"{text} shows", probe)

@@ -48,24 +48,24 @@ class Hands:
         return None
 
     def all(self):
-        """Everything that shows, from the outside in. What goes away meanwhile is left out."""
-        found, waiting = [], [self.application()]
+        """Everything that shows, from the outside in, as far as it is asked for: each answer is a journey over the bus.
+        What goes away meanwhile is left out."""
+        root = self.application()
+        waiting = [root]
         while waiting:
             node = waiting.pop(0)
             if node is None:
                 continue
             try:
                 node.clear_cache_single()
-                is_application = node.get_role() == self.atspi.Role.APPLICATION
                 states = node.get_state_set()
+                if node is not root and not states.contains(self.atspi.StateType.SHOWING):
+                    continue
                 seen = Seen(node, node.get_name() or "", node.get_role_name(), states)
-                children = [node.get_child_at_index(index) for index in range(node.get_child_count())]
+                waiting[:0] = [node.get_child_at_index(index) for index in range(node.get_child_count())]
             except GLib.Error:
                 continue
-            if is_application or states.contains(self.atspi.StateType.SHOWING):
-                found.append(seen)
-                waiting[:0] = children
-        return found
+            yield seen
 
     def controls(self):
         """What a person can act on."""
@@ -75,17 +75,13 @@ class Hands:
         """Every name that shows."""
         return [seen.name for seen in self.all()]
 
-    def found(self, name, *roles):
-        """All that have this name, once there are any."""
-
-        def probe():
-            return [seen for seen in self.all() if seen.name == name and (not roles or seen.role in roles)]
-
-        return until(f"{name} shows", probe)
-
     def find(self, name, *roles):
-        """What has this name, once it shows."""
-        return self.found(name, *roles)[0]
+        """The first that has this name, once there is one."""
+        return until(f"{name} shows", lambda: next(self.called(name, *roles), None))
+
+    def called(self, name, *roles):
+        """All that have this name."""
+        return (seen for seen in self.all() if seen.name == name and (not roles or seen.role in roles))
 
     def press(self, name, *roles):
         """Does what a click would; what offers no action is clicked."""
@@ -97,13 +93,16 @@ class Hands:
         self.click_on(seen)
 
     def act(self, name):
-        """The same without the pointer, on the first of this name that offers an action."""
-        for seen in self.found(name, *CONTROLS):
-            action = seen.node.get_action_iface()
-            if action and action.get_n_actions():
-                assert action.do_action(0), f"{name} did not take it"
-                return
-        raise AssertionError(f"{name} offers no action")
+        """The same without the pointer, on the first of this name that offers an action, once there is one."""
+
+        def probe():
+            for seen in self.called(name, *CONTROLS):
+                action = seen.node.get_action_iface()
+                if action and action.get_n_actions():
+                    return action
+            return None
+
+        assert until(f"{name} offers an action", probe).do_action(0), f"{name} did not take it"
 
     def click(self, name, *roles):
         """Clicks on it."""
