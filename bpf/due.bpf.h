@@ -5,9 +5,6 @@
 #ifndef __PANDEMONIUM_DUE_BPF_H
 #define __PANDEMONIUM_DUE_BPF_H
 
-/* Other work has had enough of a CPU for batch work to ask for its share; a few wake-ups are no burden to it. */
-#define BATCH_DUE_AFTER_NS (1 * NSEC_PER_MSEC_)
-
 /*
  * Batch work has fewer CPUs than its share, because what is not batch work takes them. @begins is how many of it have left
  * the queue to run, and are not among the @running yet.

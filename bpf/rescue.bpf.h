@@ -32,18 +32,32 @@
 #define SCAN_AGAIN_NS (4 * NSEC_PER_MSEC_)
 
 /*
+ * Since when a batch queue counts as having had no turn. What woke and came after the last one takes it from those that have
+ * waited since: they have the next after no more than it takes for batch work to be due.
+ */
+static __always_inline u64 turn_of_all(const struct task_ctx *t, u64 last_ns, u64 began_ns)
+{
+	u64 earlier_ns = began_ns - (BATCH_STALL_MAX_NS - BATCH_DUE_AFTER_NS);
+
+	if (t->queued_ns <= last_ns || t->last_wake_ns <= last_ns)
+		return began_ns;
+	return earlier_ns > last_ns ? earlier_ns : last_ns;
+}
+
+/*
  * A CPU's turn of batch work is some time of it, in one run or in many. For the queue only one run counts, from
  * its beginning on: somebody's housekeeping, a moment each time, is no turn of those that wait behind it.
  */
 static __always_inline void note_batch_run(struct cpu_ctx *c, const struct task_ctx *t, u64 ran_ns,
 					   u64 now)
 {
+	struct queue_state *q = queue_state_of(t->queue);
 	u64 began_ns = t->slice_began_ns;
 
 	if (t->queue >= NODE_QUEUES && is_young(t))
 		grown_state_of(t->queue)->young_due_ns -= ran_ns;
 	if (time_delta(now, began_ns) >= BATCH_TURN_NS) {
-		queue_state_of(t->queue)->turn_ns = began_ns;
+		q->turn_ns = turn_of_all(t, q->turn_ns, began_ns);
 		if (is_grown(t))
 			grown_state_of(t->queue)->turn_ns = began_ns;
 	}

@@ -65,6 +65,8 @@ static __always_inline void keep_slice(struct task_ctx *t, u64 now)
 
 /* Batch work of which nothing runs goes first after this, and what is woken where it waits is no longer next at once. */
 #define BATCH_STALL_MAX_NS (4 * NSEC_PER_MSEC_)
+/* Other work has had enough of a CPU for batch work to ask for its share; a few wake-ups are no burden to it. */
+#define BATCH_DUE_AFTER_NS (1 * NSEC_PER_MSEC_)
 
 static __always_inline bool batch_waits(s32 cpu)
 {

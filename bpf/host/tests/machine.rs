@@ -117,6 +117,27 @@ fn a_hog_among_four_irregular_sleepers_a_cpu_never_waits_for_8_ms_and_has_its_sh
     }
 }
 
+/// What comes now and then, and has used less than its part, goes before a hog each time.
+#[test]
+fn what_wakes_now_and_then_does_not_take_a_hogs_turn_from_it() {
+    for (nr_cpus, housekeepers) in [(2, 1), (4, 1), (8, 3), (12, 3)] {
+        for seed in 0..4 {
+            let mut m = Machine::with_cpus(nr_cpus);
+            irregular(&mut m, 4, 1000..=1000, 500..=1500, seed);
+            let hog = spawn(&mut m, 0, 2 * SEC, 0);
+            for _ in 0..housekeepers {
+                spawn(&mut m, 0, 800 * US, 37 * MS);
+            }
+            m.run_for(200 * MS);
+            m.forget_wait(hog);
+            m.run_for(SEC);
+            let view = m.view(hog);
+            let scene = format!("{housekeepers}, seed {seed} at {nr_cpus} CPUs: {view:?}");
+            assert!(view.longest_wait_ns <= 8 * MS, "{scene}");
+        }
+    }
+}
+
 /// A turn that begins has to count itself among the batch work that has fewer CPUs than its share, or it is not protected and
 /// over after some microseconds.
 #[test]
