@@ -65,8 +65,9 @@ s32 nr_stealable SEC(".data.stealable") __attribute__((aligned(CACHE_LINE)));
  * @had is what each of its tasks has had, on average, in virtual time; of batch queues only.
  * @served_ns is when a task was last taken from it, or came into it while it was empty.
  * @filled_ns is when it was last empty.
- * @turn_ns is when the last run of a turn's length from it began, or new work came into it while it was empty. Of
- * interactive queues it is when one last began that was neither short and rare nor interrupted, or it was last empty.
+ * @turn_ns is when the last run of a turn's length from it began, or new work came into it while it was empty; earlier, if
+ * what ran was no turn of all (see turn_of_all()). Of interactive queues it is when one last began that was neither short
+ * and rare nor interrupted, or it was last empty.
  * @scan_after is when the starvation rescue next looks at its single tasks.
  * @pending counts its tasks; see nr_queued().
  * @stealable counts those of them that other CPUs may take.
