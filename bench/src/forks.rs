@@ -1,12 +1,16 @@
 //! Starting programs: how long from the wish to the first instruction.
 
 use std::io::{ErrorKind, Read};
+use std::os::fd::AsFd;
 
 use crate::child::{self, Role, Running};
 use crate::report::{Report, latencies};
 use crate::run::Run;
 use crate::stats::Samples;
 use crate::sys;
+
+/// How often to look whether somebody asked to stop, ms: seldom, as each look takes CPU time from what is measured.
+const GLANCE_MS: u16 = 1_000;
 
 /// A program that was started and has not been heard of yet.
 #[derive(Debug)]
@@ -86,13 +90,19 @@ pub fn fresh_launches(run: Run, rate: u64) -> Result<Samples, String> {
     let mut samples = Samples::default();
     let stdout = launcher.0.stdout.as_mut();
     let stdout = stdout.ok_or("a child has no output")?;
-    let (mut said, mut part) = (Vec::new(), [0; 4096]);
+    let mut said = Vec::new();
     loop {
+        // Asked to stop: what the launcher would still say is for nobody.
+        if sys::caught_signal().is_some() {
+            return Ok(samples);
+        }
+        if !sys::wait_for_input(stdout.as_fd(), GLANCE_MS) {
+            continue;
+        }
+        let mut part = [0; 4096];
         match stdout.read(&mut part) {
             Ok(0) => break,
             Ok(length) => said.extend_from_slice(&part[..length]),
-            // Asked to stop: what the launcher would still say is for nobody.
-            Err(_) if sys::caught_signal().is_some() => return Ok(samples),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(format!("a child failed ({error})")),
         }

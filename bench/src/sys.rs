@@ -1,7 +1,7 @@
 //! Every system call that the standard library does not offer.
 
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -88,6 +88,18 @@ pub fn sleep_until(at_ns: u64) {
             return;
         }
     }
+}
+
+/// Waits until there is something to read or nobody can write any more, but no longer than this, ms, because a signal that
+/// comes before the waiting begins does not end it. Whether a read would return.
+pub fn wait_for_input(file: BorrowedFd<'_>, at_most_ms: u16) -> bool {
+    let mut waiting = libc::pollfd {
+        fd: file.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: one valid entry is passed, and the borrow keeps its descriptor open.
+    unsafe { libc::poll(&mut waiting, 1, libc::c_int::from(at_most_ms)) > 0 }
 }
 
 /// Lets timers of the calling thread fire when due: the default slack of 50 us would be measured
