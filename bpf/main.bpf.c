@@ -348,7 +348,7 @@ void BPF_STRUCT_OPS(pandemonium_enable, struct task_struct *p)
 	/* Whoever attaches the scheduler, forks or changes a policy may sleep. A busy machine may not idle for long. */
 	learn_prologue();
 	t->queue = node_queue(cpu, QUEUE_BATCH);
-	t->vtime = queue_state_of(t->queue)->clock - LAUNCH_CREDIT_NS;
+	t->vtime = first_vtime(t->queue);
 	t->last_cpu = cpu;
 	t->last_csw = context_switches(p);
 	t->boost_ns = BOOST_CREDIT_MAX_NS;

@@ -24,6 +24,8 @@ enum queue_kind {
 #define SLICE_UNDECIDED_NS NSEC_PER_MSEC_
 /* How much sooner interactive work queues that is short and rare. */
 #define RARE_LEAD_NS (1 * NSEC_PER_MSEC_)
+/* So many that wait for each CPU are no few launches. */
+#define MANY_PER_CPU 8
 /* How far behind its queue's front interactive work comes back when it has used up its slice: so much of its runtime. */
 #define BEHIND_FRONT_NS (500 * NSEC_PER_USEC_)
 
@@ -145,6 +147,19 @@ VERIFIED_ONCE u64 head_vtime(u32 queue, u64 otherwise)
 	return otherwise;
 }
 
+/*
+ * Where a program begins: at its lead ahead of the clock. Where many are young the clock has left them behind by more, and it
+ * would wait for a turn of each.
+ */
+static __always_inline u64 first_vtime(u32 queue)
+{
+	u64 lead = queue_state_of(queue)->clock - LAUNCH_CREDIT_NS;
+
+	if (nr_queued(queue) < MANY_PER_CPU * nr_cpus_online())
+		return lead;
+	return vtime_earlier(lead, head_vtime(queue, lead));
+}
+
 /* Batch work that sleeps between its runs. Until its second rest it may be one that only waited to begin. */
 static __always_inline bool is_batch_sleeper(const struct task_ctx *t)
 {
@@ -218,11 +233,12 @@ static __always_inline void leave_queue(struct task_ctx *t)
 	}
 }
 
-/* Nobody falls far behind, and batch work leads by no more than a new program at its start. */
+/* Nobody falls far behind, and batch work leads by no more than a new program at its start, once it has run. */
 static __always_inline void clamp_vtime(struct task_ctx *t)
 {
 	u64 clock = queue_state_of(t->queue)->clock;
-	u64 credit = t->queue & QUEUE_BATCH ? LAUNCH_CREDIT_NS : VTIME_SPAN_NS;
+	bool is_bounded = t->queue & QUEUE_BATCH && (t->awake_run_ns | t->wakes);
+	u64 credit = is_bounded ? LAUNCH_CREDIT_NS : VTIME_SPAN_NS;
 
 	t->vtime = vtime_clamp(t->vtime, clock, credit, VTIME_SPAN_NS);
 }

@@ -296,3 +296,30 @@ fn programs_that_are_launched_all_the_time_leave_hogs_most_of_their_share() {
         assert!(part >= 0.42, "{part} at {nr_cpus} CPUs");
     }
 }
+
+#[test]
+fn a_program_that_is_launched_among_many_young_ones_waits_for_none_that_had_a_turn() {
+    const NEED_NS: u64 = 500 * US;
+    for nr_cpus in [1, 2, 4] {
+        let mut m = Machine::with_cpus(nr_cpus);
+        let shell = asleep(&mut m, INTERACTIVE, 0);
+        let many: Vec<Task> = (0..100 * nr_cpus)
+            .map(|i| spawn(&mut m, i % nr_cpus, 1000 * SEC, 0))
+            .collect();
+        m.run_for(2 * SEC);
+        for launch in 0..10 {
+            m.run_for(91 * MS);
+            m.interrupt(shell, 0);
+            let cpu = m.cpu_of(shell).unwrap();
+            let program = spawn(&mut m, cpu, NEED_NS, 1000 * SEC);
+            m.sleep(cpu);
+            m.run_for(10 * MS);
+            let ran_ns = m.view(program).ran_ns;
+            assert_eq!(ran_ns, NEED_NS, "launch {launch} at {nr_cpus} CPUs");
+        }
+        // A round of them is 400 ms.
+        let waits = many.into_iter().map(|task| m.view(task).longest_wait_ns);
+        let longest_ns = waits.max().unwrap();
+        assert!(longest_ns <= SEC / 2, "{longest_ns} at {nr_cpus} CPUs");
+    }
+}
