@@ -24,7 +24,7 @@ enum queue_kind {
 #define SLICE_UNDECIDED_NS NSEC_PER_MSEC_
 /* How much sooner interactive work queues that is short and rare. */
 #define RARE_LEAD_NS (1 * NSEC_PER_MSEC_)
-/* So many that wait for each CPU are no few launches. */
+/* Where so many wait for each CPU they are more than a few launches. */
 #define MANY_PER_CPU 8
 /* How far behind its queue's front interactive work comes back when it has used up its slice: so much of its runtime. */
 #define BEHIND_FRONT_NS (500 * NSEC_PER_USEC_)
