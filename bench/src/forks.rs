@@ -90,7 +90,7 @@ pub fn fresh_launches(run: Run, rate: u64) -> Result<Samples, String> {
     let mut samples = Samples::default();
     let stdout = launcher.0.stdout.as_mut();
     let stdout = stdout.ok_or("a child has no output")?;
-    let mut said = Vec::new();
+    let (mut said, mut part) = (Vec::new(), [0; 4096]);
     loop {
         // Asked to stop: what the launcher would still say is for nobody.
         if sys::caught_signal().is_some() {
@@ -99,7 +99,6 @@ pub fn fresh_launches(run: Run, rate: u64) -> Result<Samples, String> {
         if !sys::wait_for_input(stdout.as_fd(), GLANCE_MS) {
             continue;
         }
-        let mut part = [0; 4096];
         match stdout.read(&mut part) {
             Ok(0) => break,
             Ok(length) => said.extend_from_slice(&part[..length]),
