@@ -443,16 +443,17 @@ static __always_inline void advance_clock(struct task_ctx *t, bool in_turn, u64 
 }
 
 /*
- * What a young program runs for while nobody waits costs it as much of its lead. The clock moves along with it, and it
- * would be that far ahead of whoever comes, however long after its launch.
+ * What batch work runs for while nobody waits costs it as much of its lead. The clock moves along with it, and it would be
+ * that far ahead of whoever comes, however long after. Others that run have moved the clock since it was charged last, by
+ * less than it costs now: that is no lead.
  */
 static __always_inline void use_up_lead(struct task_ctx *t, u64 delta)
 {
 	const struct queue_state *q = queue_state_of(t->queue);
+	u64 lead = time_delta(q->clock, t->vtime + (q->running > 1 ? delta : 0));
 
-	if (is_young(t) && t->queue & QUEUE_BATCH && !q->pending &&
-	    vtime_diff(t->vtime, q->clock) < 0)
-		t->vtime += delta;
+	if (t->queue & QUEUE_BATCH && !q->pending)
+		t->vtime += delta < lead ? delta : lead;
 }
 
 /*

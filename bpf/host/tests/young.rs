@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use pandemonium_bpf_host::machine::{
-    BATCH, Counter, IDLE, INTERRUPTIBLE, Machine, Task, UNINTERRUPTIBLE,
+    BATCH, Counter, IDLE, INTERRUPTIBLE, Machine, TICK_NS, Task, UNINTERRUPTIBLE,
 };
 use pandemonium_bpf_host::scenes::{self, held, lag, order, spawn};
 
@@ -242,5 +242,25 @@ fn what_a_program_runs_for_while_nobody_waits_uses_up_its_lead() {
         m.fork(program, 0);
         m.run_for(ran_ms * MS);
         assert_eq!(-lag(&m, program) / scenes::AHEAD, lead, "{ran_ms}");
+    }
+}
+
+#[test]
+fn what_is_grown_uses_up_its_lead_as_well_while_nobody_waits() {
+    for nr_cpus in [1, 2, 4, 8] {
+        let mut m = Machine::with_cpus(nr_cpus);
+        let [hogs, others] = [(); 2].map(|()| {
+            let spawned = (0..nr_cpus).map(|cpu| spawn(&mut m, cpu, SEC, 0));
+            spawned.collect::<Vec<Task>>()
+        });
+        m.run_for(80 * MS);
+        for other in others {
+            m.set_habit(other, 1, 100 * SEC);
+        }
+        m.run_for(208 * MS);
+        for hog in hogs {
+            let lead = -lag(&m, hog);
+            assert!(lead <= TICK_NS as i64, "{nr_cpus} CPUs: {lead}");
+        }
     }
 }
