@@ -443,17 +443,16 @@ static __always_inline void advance_clock(struct task_ctx *t, bool in_turn, u64 
 }
 
 /*
- * What batch work runs for while nobody waits costs it as much of its lead. The clock moves along with it, and it would be
- * that far ahead of whoever comes, however long after. Others that run have moved the clock since it was charged last, by
- * less than it costs now: that is no lead.
+ * While nobody waits for what runs its turn begins all the time: where that began is no place among those that come. And a
+ * lead is used up by as much as it runs for. The clock moves along with it, and it would be that far ahead however long after.
  */
-static __always_inline void use_up_lead(struct task_ctx *t, u64 delta)
+static __always_inline void begin_turn_anew(struct cpu_ctx *c, struct task_ctx *t, u64 delta)
 {
-	const struct queue_state *q = queue_state_of(t->queue);
-	u64 lead = time_delta(q->clock, t->vtime + (q->running > 1 ? delta : 0));
+	u64 lead = time_delta(queue_state_of(t->queue)->clock, t->vtime);
 
-	if (t->queue & QUEUE_BATCH && !q->pending)
-		t->vtime += delta < lead ? delta : lead;
+	t->vtime += delta < lead ? delta : lead;
+	t->slice_vtime = 0;
+	c->turn_vtime = t->vtime;
 }
 
 /*
@@ -463,8 +462,8 @@ static __always_inline void use_up_lead(struct task_ctx *t, u64 delta)
  * run away from those that wait, and whoever comes later begin among them instead of ahead. What little weight
  * some task has must not hurry it: the others would lose the lead they are owed. Nor is it what each has had, then.
  */
-static __always_inline void advance_clock_by_service(const struct task_ctx *t, u64 delta,
-						     u64 ran_ns)
+static __always_inline void advance_clock_by_service(struct cpu_ctx *c, struct task_ctx *t,
+						     u64 delta, u64 ran_ns)
 {
 	struct queue_state *q = queue_state_of(t->queue);
 	u64 queued = nr_queued(t->queue);
@@ -473,9 +472,10 @@ static __always_inline void advance_clock_by_service(const struct task_ctx *t, u
 	u64 step = (delta < ran_ns ? delta : ran_ns) / sharers;
 
 	q->had += delta / sharers;
-	if (!queued)
+	if (!queued) {
 		q->clock += step;
-	else if (is_young(t))
+		begin_turn_anew(c, t, delta);
+	} else if (is_young(t))
 		q->clock += 2 * step;
 }
 

@@ -86,14 +86,13 @@ VERIFIED_ONCE int charge_run(struct task_struct *p __arg_trusted, struct task_ct
 	}
 	c->busy_ns += ran;
 	t->started_ns = now;
-	use_up_lead(t, delta);
 	t->awake_run_ns += ran;
 	t->vtime += delta;
 	t->batch_vtime += untiered_vtime(delta, tier_of_service(t));
 	t->slice_vtime += delta;
 	if (t->queue & QUEUE_BATCH) {
-		advance_clock_by_service(t, delta, ran);
 		note_batch_run(c, t, ran, now);
+		advance_clock_by_service(c, t, delta, ran);
 	} else {
 		c->other_ran_ns += ran;
 	}

@@ -372,3 +372,18 @@ fn sleepers_run_soon_beside_hogs_on_machines_of_every_size() {
         }
     }
 }
+
+#[test]
+fn batch_work_that_wakes_takes_turns_with_a_hog_that_had_the_cpu_to_itself() {
+    for (run_ns, sleep_ns) in [(30 * MS, 70 * MS), (50 * MS, 250 * MS), (SEC / 10, SEC / 2)] {
+        let mut m = Machine::with_cpus(1);
+        let hog = spawn(&mut m, 0, SEC, 0);
+        // So that it does not always wake at a tick.
+        spawn(&mut m, 0, run_ns, sleep_ns + 300 * US);
+        m.run_for(SEC);
+        m.forget_wait(hog);
+        m.run_for(4 * SEC);
+        let waited_ns = m.view(hog).longest_wait_ns;
+        assert!(waited_ns <= 20 * MS, "{run_ns} {sleep_ns}: {waited_ns}");
+    }
+}
