@@ -475,8 +475,9 @@ static __always_inline void advance_clock_by_service(struct cpu_ctx *c, struct t
 	if (!queued) {
 		q->clock += step;
 		begin_turn_anew(c, t, delta);
-	} else if (is_young(t))
+	} else if (is_young(t)) {
 		q->clock += 2 * step;
+	}
 }
 
 #endif /* __PANDEMONIUM_QUEUES_BPF_H */
