@@ -57,13 +57,13 @@ bench_options() {
     case $1 in
       --cpus) bench_cpus=$2 ;;
       --schedulers) bench_schedulers=$2 ;;
-      --seconds) bench_asked_seconds=$(bench_number "$1" "$2" 86400) ;;
+      --seconds) bench_asked_seconds=$(bench_number "$1" "$2" 86400) || exit ;;
       --rows)
         bench_known rows "$2" "${rows[@]}"
         bench_words+=(--rows "$2")
         ;;
       --kernel) bench_kernel=$2 ;;
-      --rounds) bench_asked_rounds=$(bench_number "$1" "$2" 100) ;;
+      --rounds) bench_asked_rounds=$(bench_number "$1" "$2" 100) || exit ;;
       --short) bench_asked_rounds=1 ;;
       --trace) bench_words+=(--trace) ;;
       --renew) bench_renews=1 ;;
@@ -86,6 +86,7 @@ bench_options() {
     die "--cpus takes numbers of CPUs with commas between them, such as 2,8, not '$bench_cpus'"
   [[ $bench_kernel == @(newest|oldest) || -e $bench_kernel ]] ||
     die "--kernel takes newest, oldest or a file, and there is no file '$bench_kernel'"
+  [[ $bench_kernel != oldest ]] || needed_kernel oldest >/dev/null
 }
 
 # bench_refuse ASKED OPTION...: fails if one of these options is asked for, which this judge would not heed.

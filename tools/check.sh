@@ -28,11 +28,14 @@ linted() {
 }
 
 lints() {
+  # shellcheck source=tests/dev/bench.sh
+  source "$top/tests/dev/bench.sh"
   step "rust format" cargo fmt --all --check
   step "c format" format_c --dry-run -Werror
   step "shell lint" lint_scripts
   step "rust lint" linted cargo test --workspace --all-targets --no-run
   step "table of coverage" tools/coverage.sh
+  step "refusals of the benchmark" bench_refuses_what_it_cannot_measure
 }
 
 command_check() {

@@ -27,6 +27,13 @@ kernel_file() {
   esac
 }
 
+# needed_kernel newest|oldest|FILE: the same, and ends with a sentence that says what to do if there is none.
+needed_kernel() {
+  kernel_file "$1" && return
+  [[ $1 != oldest ]] || die "there is no kernel 6.12 here: ./dev kernel builds one, PANDEMONIUM_OLDEST_KERNEL names one"
+  die "there is no $1 kernel"
+}
+
 oldest_name() {
   echo "bzImage-6.12-$(sha256sum "$top/tools/kernel-6.12.fragment" | cut -c1-12)"
 }

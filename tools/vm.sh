@@ -131,7 +131,7 @@ boot() {
 # bare_vm KERNEL CPUS SCRIPT [TIMEOUT]: run SCRIPT in a bare VM; its folder is /tests in there.
 bare_vm() {
   local kernel cpus=$2 script=$3 timeout=${4:-180} work status=0
-  kernel=$(kernel_file "$1") || die "there is no $1 kernel"
+  kernel=$(needed_kernel "$1") || exit
   work=$(mktemp -d)
   bare_initramfs "$work/initrd" "$(dirname "$script")"
   boot_bare || status=$?
@@ -457,7 +457,7 @@ command_vm() {
   work=$(mktemp -d)
   case $kind in
     bare)
-      file=$(kernel_file "$kernel") || die "there is no $kernel kernel"
+      file=$(needed_kernel "$kernel") || exit
       timed "builds the programs" logged build_programs
       vm_tools=("${bare_programs_by_hand[@]}")
       bare_initramfs "$work/initrd" "$top/tests/bare"
