@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::results::{Place, Results};
+use crate::results::{Conditions, Place, Results};
 use crate::suite::{ROWS, Row};
 use crate::verdict::number;
 
@@ -62,7 +62,10 @@ struct Found {
 
 /// Compares every row of every scheduler and place; fails if the two have none in common.
 pub fn compare(a: &Results, b: &Results, threshold_pct: f64) -> Result<Comparison, String> {
-    let all = Results(a.0.iter().chain(&b.0).cloned().collect());
+    let all = Results {
+        values: a.values.iter().chain(&b.values).cloned().collect(),
+        ..Results::default()
+    };
     let places = all.places();
     let is_one_kind = places.iter().all(|(time, _)| *time == places[0].0);
     let mut found = Found::default();
@@ -87,7 +90,21 @@ pub fn compare(a: &Results, b: &Results, threshold_pct: f64) -> Result<Compariso
         return Err("the two have nothing in common that could be compared".to_owned());
     }
     found.both.sort();
-    Ok(found.tell(threshold_pct))
+    let mut comparison = found.tell(threshold_pct);
+    comparison.text.insert_str(0, &differing_conditions(a, b));
+    Ok(comparison)
+}
+
+/// What else than the scheduler may have made a difference, a line each; empty if nothing, or if one of them does not say.
+fn differing_conditions(a: &Results, b: &Results) -> String {
+    if a.conditions == b.conditions || a.conditions.is_empty() || b.conditions.is_empty() {
+        return String::new();
+    }
+    let line = |name: &str, results: &Results| {
+        let each: Vec<String> = results.conditions.iter().map(Conditions::words).collect();
+        format!("{name} is of {}\n", each.join(" and "))
+    };
+    line("A", a) + &line("B", b)
 }
 
 impl Found {
@@ -154,7 +171,7 @@ impl Found {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::results::tests::{results, rounds};
+    use crate::results::tests::{on, results, rounds};
 
     #[test]
     fn what_got_worse_comes_first_and_is_counted() {
@@ -186,6 +203,23 @@ mod tests {
     }
 
     #[test]
+    fn another_kernel_comes_first_since_it_may_be_what_made_the_difference() {
+        let of = |kernel: &str| on(kernel, &[("bpf", "wakeup", "p99_us", 100.0)]);
+        let said = compare(&of("6.12.107"), &of("7.2.12"), 10.0).unwrap().text;
+        assert_eq!(
+            said,
+            "A is of kernel 6.12.107, 1 s for each workload\n\
+             B is of kernel 7.2.12, 1 s for each workload\n\
+             0 worse, 0 better, 1 the same within 10 %\n"
+        );
+        let old = results(&[("bpf", "wakeup", "p99_us", 100.0)]);
+        for (a, b) in [(&of("7.2.12"), &of("7.2.12")), (&old, &of("7.2.12"))] {
+            let said = compare(a, b, 10.0).unwrap().text;
+            assert_eq!(said, "0 worse, 0 better, 1 the same within 10 %\n");
+        }
+    }
+
+    #[test]
     fn what_only_the_newer_one_has_is_counted_and_fine() {
         let a = results(&[("bpf", "wakeup", "p99_us", 100.0)]);
         let mut b = results(&[("bpf", "wakeup", "p99_us", 100.0)]);
@@ -193,10 +227,10 @@ mod tests {
             ("bpf", "wakeup", "p99_us", 50.0),
             ("cosmos", "wakeup", "p99_us", 50.0),
         ]);
-        for value in &mut more.0 {
+        for value in &mut more.values {
             value.label.cpus = 8;
         }
-        b.0.extend(more.0);
+        b.values.extend(more.values);
         let comparison = compare(&a, &b, 10.0).unwrap();
         assert_eq!(
             comparison.text,
@@ -210,7 +244,7 @@ mod tests {
         let measured = |value: f64| {
             let mut all = results(&[("bpf", "wakeup", "p99_us", value)]);
             let real = rounds("real", ("bpf", "wakeup", "p99_us"), &[Some(2.0 * value)]);
-            all.0.extend(real.0);
+            all.values.extend(real.values);
             all
         };
         let comparison = compare(&measured(100.0), &measured(200.0), 10.0).unwrap();

@@ -103,8 +103,8 @@ mod tests {
         let row = ROWS.iter().find(|row| row.workload == "pipe").unwrap();
         let interval = |time: &str| {
             let mut all = rounds(time, ("eevdf", "pipe", "p50_us"), &[Some(10.0); 6]);
-            all.0
-                .extend(rounds(time, ("bpf", "pipe", "p50_us"), &[Some(5.0); 6]).0);
+            all.values
+                .extend(rounds(time, ("bpf", "pipe", "p50_us"), &[Some(5.0); 6]).values);
             of(&all, &Place { time, cpus: 2 }, "bpf", row)
         };
         assert_eq!(interval("real").map(|ratio| ratio.median), Some(0.5));

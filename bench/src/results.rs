@@ -1,8 +1,8 @@
 //! What was measured, as values with labels: read from and written as Prometheus text, which is the format of the
 //! archive, of comparisons and of the line between a virtual machine and its host.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -11,6 +11,10 @@ use crate::suite::Figures;
 
 /// The name of the metric.
 const METRIC: &str = "pandemonium_bench";
+/// That of the one whose labels say what holds for all values.
+const CONDITIONS: &str = "pandemonium_bench_conditions";
+/// The release of the running kernel.
+const RELEASE: &str = "/proc/sys/kernel/osrelease";
 
 /// The scheduler that others are held against.
 pub const EEVDF: &str = "eevdf";
@@ -45,19 +49,34 @@ pub struct Value {
     pub value: f64,
 }
 
+/// What values have to share to be compared, and no row or column of a report tells.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Conditions {
+    /// Release of the kernel.
+    pub kernel: String,
+    /// How long a workload of weight 1 was measured, s.
+    pub seconds: u64,
+}
+
 /// Many values.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Results(pub Vec<Value>);
+pub struct Results {
+    /// The values.
+    pub values: Vec<Value>,
+    /// Under what they were measured; archives of older builds do not say.
+    pub conditions: BTreeSet<Conditions>,
+}
 
 impl Results {
     /// Adds the figures of a workload.
     pub fn add(&mut self, label: &Label, workload: &str, figures: &Figures) {
-        self.0.extend(figures.iter().map(|(figure, value)| Value {
-            label: label.clone(),
-            workload: workload.to_owned(),
-            figure: (*figure).to_owned(),
-            value: *value,
-        }));
+        self.values
+            .extend(figures.iter().map(|(figure, value)| Value {
+                label: label.clone(),
+                workload: workload.to_owned(),
+                figure: (*figure).to_owned(),
+                value: *value,
+            }));
     }
 
     /// Takes in what others hold. What is there already is passed over; one that says something else is refused, since
@@ -65,7 +84,7 @@ impl Results {
     pub fn merge(&mut self, more: Results) -> Result<(), String> {
         let mut all = BTreeMap::new();
         let mut kept = Vec::new();
-        for value in self.0.iter().chain(&more.0) {
+        for value in self.values.iter().chain(&more.values) {
             match all.entry(value.name()) {
                 Entry::Vacant(free) => {
                     free.insert(value.value);
@@ -82,7 +101,8 @@ impl Results {
                 }
             }
         }
-        self.0 = kept;
+        self.values = kept;
+        self.conditions.extend(more.conditions);
         Ok(())
     }
 
@@ -94,7 +114,7 @@ impl Results {
         workload: &'a str,
         figure: &'a str,
     ) -> impl Iterator<Item = (u32, f64)> + 'a {
-        let found = self.0.iter().filter(move |value| {
+        let found = self.values.iter().filter(move |value| {
             of.holds(&value.label)
                 && value.label.scheduler == scheduler
                 && value.workload == workload
@@ -120,7 +140,7 @@ impl Results {
 
     /// Whether anything was measured under this scheduler there.
     pub fn has(&self, of: &Place<'_>, scheduler: &str) -> bool {
-        let mut labels = self.0.iter().map(|value| &value.label);
+        let mut labels = self.values.iter().map(|value| &value.label);
         labels.any(|label| of.holds(label) && label.scheduler == scheduler)
     }
 
@@ -138,7 +158,7 @@ impl Results {
 
     /// Where anything was measured: kind of time, then number of CPUs.
     pub fn places(&self) -> Vec<(String, usize)> {
-        let each = self.0.iter();
+        let each = self.values.iter();
         let mut places: Vec<_> = each
             .map(|value| (value.label.time.clone(), value.label.cpus))
             .collect();
@@ -149,7 +169,11 @@ impl Results {
 
     /// Schedulers in the order of a report: the kernel's, ours, others by name.
     pub fn schedulers(&self) -> Vec<String> {
-        let mut all: Vec<_> = self.0.iter().map(|v| v.label.scheduler.clone()).collect();
+        let mut all: Vec<_> = self
+            .values
+            .iter()
+            .map(|v| v.label.scheduler.clone())
+            .collect();
         let rank = |name: &str| {
             let ours = OURS.iter().position(|mode| *mode == name);
             if name == EEVDF {
@@ -165,11 +189,23 @@ impl Results {
 
     /// Sorted Prometheus text with its explanation.
     pub fn to_prom(&self) -> String {
-        let mut lines: Vec<String> = self.0.iter().map(Value::to_line).collect();
+        let mut lines: Vec<String> = self.values.iter().map(Value::to_line).collect();
         lines.sort();
         // A series that is there twice makes the whole text invalid.
         lines.dedup();
-        let mut text = format!(
+        let mut text = String::new();
+        if !self.conditions.is_empty() {
+            let _ = write!(
+                text,
+                "# HELP {CONDITIONS} On which kernel, and for how many seconds each, values were measured.\n\
+                 # TYPE {CONDITIONS} gauge\n"
+            );
+        }
+        for conditions in &self.conditions {
+            let _ = writeln!(text, "{}", conditions.to_line());
+        }
+        let _ = write!(
+            text,
             "# HELP {METRIC} What a workload measured under a scheduler; the figure ends in its unit.\n\
              # TYPE {METRIC} gauge\n"
         );
@@ -182,7 +218,10 @@ impl Results {
 
     /// Every value that lines of this text hold; other lines are passed over.
     pub fn from_text(text: &str) -> Results {
-        Results(text.lines().filter_map(Value::from_line).collect())
+        Results {
+            values: text.lines().filter_map(Value::from_line).collect(),
+            conditions: text.lines().filter_map(Conditions::from_line).collect(),
+        }
     }
 
     /// Reads a file, or `results.prom` of a directory; fails if it says two things of the same.
@@ -198,7 +237,7 @@ impl Results {
         results
             .merge(Results::from_text(&text))
             .map_err(|sentence| format!("{} contradicts itself: {sentence}", file.display()))?;
-        if results.0.is_empty() {
+        if results.values.is_empty() {
             return Err(format!(
                 "{} holds no results of a benchmark",
                 file.display()
@@ -220,6 +259,46 @@ pub struct Place<'a> {
 impl Place<'_> {
     fn holds(&self, label: &Label) -> bool {
         label.time == self.time && label.cpus == self.cpus
+    }
+}
+
+/// The value of a label, as [`Value::to_line`] writes it: none has a quotation mark in it.
+fn label<'a>(labels: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = labels.split_once(&format!("{name}=\""))?;
+    Some(rest.split_once('"')?.0)
+}
+
+impl Conditions {
+    /// Those of what is measured here for so long.
+    pub fn here(seconds: u64) -> Conditions {
+        let release = fs::read_to_string(RELEASE).unwrap_or_default();
+        Conditions {
+            kernel: release.trim().replace(['"', '\\'], ""),
+            seconds,
+        }
+    }
+
+    /// The same for people.
+    pub fn words(&self) -> String {
+        format!(
+            "kernel {}, {} s for each workload",
+            self.kernel, self.seconds
+        )
+    }
+
+    fn to_line(&self) -> String {
+        format!(
+            "{CONDITIONS}{{kernel=\"{}\",seconds=\"{}\"}} 1",
+            self.kernel, self.seconds
+        )
+    }
+
+    fn from_line(line: &str) -> Option<Conditions> {
+        let labels = line.trim().strip_prefix(CONDITIONS)?.strip_prefix('{')?;
+        Some(Conditions {
+            kernel: label(labels, "kernel")?.to_owned(),
+            seconds: label(labels, "seconds")?.parse().ok()?,
+        })
     }
 }
 
@@ -267,19 +346,16 @@ impl Value {
             .strip_prefix(METRIC)?
             .strip_prefix('{')?
             .split_once("} ")?;
-        let label = |name: &str| {
-            let (_, rest) = labels.split_once(&format!("{name}=\""))?;
-            rest.split_once('"').map(|(value, _)| value.to_owned())
-        };
+        let label = |name: &str| label(labels, name);
         Some(Value {
             label: Label {
                 cpus: label("cpus")?.parse().ok()?,
-                time: label("time")?,
-                scheduler: label("scheduler")?,
+                time: label("time")?.to_owned(),
+                scheduler: label("scheduler")?.to_owned(),
                 round: label("round")?.parse().ok()?,
             },
-            workload: label("workload")?,
-            figure: label("figure")?,
+            workload: label("workload")?.to_owned(),
+            figure: label("figure")?.to_owned(),
             value: value.parse().ok().filter(|value: &f64| value.is_finite())?,
         })
     }
@@ -318,7 +394,20 @@ pub(crate) mod tests {
                 figure: (*figure).into(),
                 value: *value,
             });
-        Results(each.collect())
+        Results {
+            values: each.collect(),
+            ..Results::default()
+        }
+    }
+
+    /// The same, measured on this kernel for a second each.
+    pub fn on(kernel: &str, values: &[(&str, &str, &str, f64)]) -> Results {
+        let mut results = results(values);
+        results.conditions.insert(Conditions {
+            kernel: kernel.into(),
+            seconds: 1,
+        });
+        results
     }
 
     const HERE: Place<'static> = Place {
@@ -336,9 +425,9 @@ pub(crate) mod tests {
         for (round, value) in (1..).zip(values) {
             let Some(value) = value else { continue };
             let mut one = results(&[(scheduler, workload, figure, *value)]);
-            one.0[0].label.round = round;
-            time.clone_into(&mut one.0[0].label.time);
-            all.0.extend(one.0);
+            one.values[0].label.round = round;
+            time.clone_into(&mut one.values[0].label.time);
+            all.values.extend(one.values);
         }
         all
     }
@@ -351,9 +440,9 @@ pub(crate) mod tests {
             &[Some(1.0), Some(2.0), Some(3.0)],
         );
         let ours = [Some(10.0), None, Some(30.0), Some(40.0)];
-        all.0
-            .extend(rounds("virtual", ("bpf", "pipe", "p50_us"), &ours).0);
-        all.0.reverse();
+        all.values
+            .extend(rounds("virtual", ("bpf", "pipe", "p50_us"), &ours).values);
+        all.values.reverse();
         assert_eq!(
             all.pairs(&HERE, ("bpf", "eevdf"), "pipe", "p50_us"),
             [(10.0, 1.0), (30.0, 3.0)]
@@ -374,7 +463,7 @@ pub(crate) mod tests {
         assert_eq!(all, once);
 
         let mut twice = once.clone();
-        twice.0.extend(once.0.clone());
+        twice.values.extend(once.values.clone());
         assert_eq!(twice.to_prom(), once.to_prom());
     }
 
@@ -392,6 +481,21 @@ pub(crate) mod tests {
         let back = Results::from_text(&text);
         assert_eq!(back.get(&HERE, "bpfland", "wakeup", "p99_us"), Some(1949.5));
         assert_eq!(back.to_prom(), text);
+    }
+
+    #[test]
+    fn an_archive_says_on_which_kernel_and_for_how_long_it_was_measured() {
+        let mut all = on("7.2.12+deb13-amd64", &[("eevdf", "pipe", "p50_us", 18.0)]);
+        let text = all.to_prom();
+        let line = "pandemonium_bench_conditions{kernel=\"7.2.12+deb13-amd64\",seconds=\"1\"} 1";
+        assert!(text.lines().any(|found| found == line), "{text}");
+        assert_eq!(Results::from_text(&text), all);
+        all.merge(on("6.12.107", &[("bpf", "pipe", "p50_us", 16.0)]))
+            .unwrap();
+        assert_eq!(Results::from_text(&all.to_prom()).conditions.len(), 2);
+
+        let here = Conditions::here(3);
+        assert!(!here.kernel.is_empty() && here.seconds == 3, "{here:?}");
     }
 
     #[test]

@@ -165,11 +165,11 @@ mod tests {
     fn progress_is_told_to_those_who_want_it() {
         let good = |_: &Scene| Ok(vec![("p99_us", 1.5)]);
         let (result, told) = run(good, &Under::as_it_is(), false);
-        assert_eq!(result.unwrap().0.len(), 1);
+        assert_eq!(result.unwrap().values.len(), 1);
         let line = "1 of 1, bpf, 2 CPUs, round 1, pretended: p99_us 1.5";
         assert_eq!(told, [line]);
         let (result, told) = run(good, &Under::as_it_is(), true);
-        assert_eq!(result.unwrap().0.len(), 1);
+        assert_eq!(result.unwrap().values.len(), 1);
         assert_eq!(told.len(), 0, "{told:?}");
     }
 }

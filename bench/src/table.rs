@@ -11,6 +11,9 @@ use crate::verdict::{Outcome, Verdict, judge, number};
 pub fn text(results: &Results) -> String {
     let schedulers = results.schedulers();
     let mut text = String::new();
+    for conditions in &results.conditions {
+        let _ = writeln!(text, "{}", conditions.words());
+    }
     for (time, cpus) in results.places() {
         let here = Place { time: &time, cpus };
         let _ = writeln!(text, "{cpus} CPUs, {time} time");
@@ -216,10 +219,11 @@ mod tests {
             let mut values = [Some(100.0); 6];
             values[5] = Some(last);
             let build = (scheduler, "build", "makespan_ms");
-            all.0.extend(rounds("real", build, &values).0);
+            all.values.extend(rounds("real", build, &values).values);
         }
         let missed = ("bpf", "deadline", "missed_pct");
-        all.0.extend(rounds("real", missed, &[Some(0.0)]).0);
+        all.values
+            .extend(rounds("real", missed, &[Some(0.0)]).values);
         assert!(
             text(&all).contains("100 (x1.000, 1.000 to 2.000)  <= 100  undecided\n"),
             "{}",
@@ -228,7 +232,8 @@ mod tests {
         assert!(!markdown(&all).contains("**"), "{}", markdown(&all));
 
         let probe = ("adaptive", "floor", "p99_us");
-        all.0.extend(rounds("real", probe, &[Some(7.0)]).0);
+        all.values
+            .extend(rounds("real", probe, &[Some(7.0)]).values);
         assert_eq!(
             text(&all).matches("  not measured: adaptive\n").count(),
             2,
@@ -245,8 +250,8 @@ mod tests {
             ("bpf", "fairness", "p10_of_mean", 1.0),
         ]);
         let mut wide = results(&[("bpf", "deadline", "missed_pct", 0.0)]);
-        wide.0[0].label.cpus = 8;
-        all.0.extend(wide.0);
+        wide.values[0].label.cpus = 8;
+        all.values.extend(wide.values);
         assert_eq!(
             markdown(&all),
             "| eevdf / bpf | goal | 2 CPUs | 8 CPUs |\n|---|---|---|---|\n\

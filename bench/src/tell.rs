@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::args::{Args, SuiteOptions, Workload};
-use crate::results::{Label, Results};
+use crate::results::{Conditions, Label, Results};
 use crate::series::Series;
 use crate::under::{self, Under};
 use crate::{gate, plot, suite, sys, table};
@@ -44,7 +44,7 @@ fn run(options: &SuiteOptions, seconds: u64) -> Result<(), String> {
     for round in options.round..options.round + options.rounds {
         series.label.round = round;
         match series.run(&under, &|line| eprintln!("{line}")) {
-            Ok(found) => results.0.extend(found.0),
+            Ok(found) => results.values.extend(found.values),
             Err(sentence) => {
                 outcome = Err(sentence);
                 break;
@@ -52,7 +52,8 @@ fn run(options: &SuiteOptions, seconds: u64) -> Result<(), String> {
         }
     }
     drop(under);
-    if !results.0.is_empty() {
+    if !results.values.is_empty() {
+        results.conditions.insert(Conditions::here(seconds));
         print!("{}", results.to_prom());
     }
     outcome

@@ -246,8 +246,8 @@ mod tests {
         let mut all = Results::default();
         for (scheduler, values) in [("eevdf", vec![100.0; ours.len()]), ("bpf", ours.to_vec())] {
             let values: Vec<Option<f64>> = values.into_iter().map(Some).collect();
-            all.0
-                .extend(rounds(time, (scheduler, "build", "makespan_ms"), &values).0);
+            all.values
+                .extend(rounds(time, (scheduler, "build", "makespan_ms"), &values).values);
         }
         judge(&all, &Place { time, cpus: 2 }, row).outcome
     }

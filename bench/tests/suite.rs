@@ -46,7 +46,7 @@ fn every_workload_gives_the_figures_of_its_rows() {
         panic!("{places:?}");
     };
     let here = Place { time, cpus: *cpus };
-    assert!(results.0.iter().all(|value| value.label.round == 3));
+    assert!(results.values.iter().all(|value| value.label.round == 3));
     for row in ROWS.iter().filter(|row| row.workload != SERVICE) {
         let value = results.get(&here, "eevdf", row.workload, row.figure);
         assert!(value.is_some_and(|value| value >= 0.0), "{}", row.words);
@@ -169,7 +169,7 @@ fn rounds_before_an_interruption_are_results_and_it_still_fails() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let results = Results::from_text(&text(&output.stdout));
-    let mut values = results.0.iter();
+    let mut values = results.values.iter();
     assert!(values.any(|value| value.label.round == 1 && value.figure == "p99_us"));
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pandemonium_bench::results::{EEVDF, Label, Results, Value};
+use pandemonium_bench::results::{Conditions, EEVDF, Label, Results, Value};
 use pandemonium_bench::series::Series;
 use pandemonium_bench::under::Under;
 use pandemonium_bench::{compare, idle, suite, table};
@@ -41,9 +41,12 @@ pub fn run(arguments: &SetArguments, out: &mut dyn Write) -> Result<(), Error> {
     let measured = rounds(arguments, workloads, &mut modes, &mut results, &stop);
     let restored = modes.restore(&stop);
     let done = both(measured, restored);
-    if results.0.is_empty() {
+    if results.values.is_empty() {
         return done;
     }
+    results
+        .conditions
+        .insert(Conditions::here(arguments.seconds));
     both(done, show(arguments, &results, archive, out))
 }
 
@@ -87,13 +90,13 @@ fn rounds(
             name.clone_into(&mut series.label.scheduler);
             series.label.round = round;
             let found = series.run(&Under::as_it_is(), &tell);
-            complete.0.extend(found.map_err(Error::Failed)?.0);
+            complete.values.extend(found.map_err(Error::Failed)?.values);
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::Failed("stopped".to_owned()));
             }
             modes.require(mode)?;
         }
-        results.0.extend(complete.0);
+        results.values.extend(complete.values);
     }
     Ok(())
 }
@@ -116,7 +119,7 @@ fn show(
 
 fn print(arguments: &SetArguments, results: &Results, out: &mut dyn Write) -> Result<(), Error> {
     if arguments.json {
-        let values: Vec<Json> = results.0.iter().map(to_json).collect();
+        let values: Vec<Json> = results.values.iter().map(to_json).collect();
         print_json(&values, out)?;
     } else {
         write!(out, "{}", table::text(results))?;
