@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::results::{Conditions, Place, Results};
+use crate::conditions::Conditions;
+use crate::results::{Place, Results};
 use crate::suite::{ROWS, Row};
 use crate::verdict::number;
 

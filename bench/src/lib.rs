@@ -6,6 +6,7 @@
 mod args;
 mod child;
 pub mod compare;
+pub mod conditions;
 mod duty;
 mod forks;
 mod frames;

@@ -7,14 +7,11 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use crate::conditions::{self, Conditions};
 use crate::suite::Figures;
 
 /// The name of the metric.
 const METRIC: &str = "pandemonium_bench";
-/// That of the one whose labels say what holds for all values.
-const CONDITIONS: &str = "pandemonium_bench_conditions";
-/// The release of the running kernel.
-const RELEASE: &str = "/proc/sys/kernel/osrelease";
 
 /// The scheduler that others are held against.
 pub const EEVDF: &str = "eevdf";
@@ -47,15 +44,6 @@ pub struct Value {
     pub figure: String,
     /// In the unit of the figure.
     pub value: f64,
-}
-
-/// What values have to share to be compared, and no row or column of a report tells.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Conditions {
-    /// Release of the kernel.
-    pub kernel: String,
-    /// How long a workload of weight 1 was measured, s.
-    pub seconds: u64,
 }
 
 /// Many values.
@@ -193,17 +181,7 @@ impl Results {
         lines.sort();
         // A series that is there twice makes the whole text invalid.
         lines.dedup();
-        let mut text = String::new();
-        if !self.conditions.is_empty() {
-            let _ = write!(
-                text,
-                "# HELP {CONDITIONS} On which kernel, and for how many seconds each, values were measured.\n\
-                 # TYPE {CONDITIONS} gauge\n"
-            );
-        }
-        for conditions in &self.conditions {
-            let _ = writeln!(text, "{}", conditions.to_line());
-        }
+        let mut text = conditions::to_prom(&self.conditions);
         let _ = write!(
             text,
             "# HELP {METRIC} What a workload measured under a scheduler; the figure ends in its unit.\n\
@@ -263,43 +241,9 @@ impl Place<'_> {
 }
 
 /// The value of a label, as [`Value::to_line`] writes it: none has a quotation mark in it.
-fn label<'a>(labels: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn label<'a>(labels: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = labels.split_once(&format!("{name}=\""))?;
     Some(rest.split_once('"')?.0)
-}
-
-impl Conditions {
-    /// Those of what is measured here for so long.
-    pub fn here(seconds: u64) -> Conditions {
-        let release = fs::read_to_string(RELEASE).unwrap_or_default();
-        Conditions {
-            kernel: release.trim().replace(['"', '\\'], ""),
-            seconds,
-        }
-    }
-
-    /// The same for people.
-    pub fn words(&self) -> String {
-        format!(
-            "kernel {}, {} s for each workload",
-            self.kernel, self.seconds
-        )
-    }
-
-    fn to_line(&self) -> String {
-        format!(
-            "{CONDITIONS}{{kernel=\"{}\",seconds=\"{}\"}} 1",
-            self.kernel, self.seconds
-        )
-    }
-
-    fn from_line(line: &str) -> Option<Conditions> {
-        let labels = line.trim().strip_prefix(CONDITIONS)?.strip_prefix('{')?;
-        Some(Conditions {
-            kernel: label(labels, "kernel")?.to_owned(),
-            seconds: label(labels, "seconds")?.parse().ok()?,
-        })
-    }
 }
 
 impl Value {
@@ -481,21 +425,6 @@ pub(crate) mod tests {
         let back = Results::from_text(&text);
         assert_eq!(back.get(&HERE, "bpfland", "wakeup", "p99_us"), Some(1949.5));
         assert_eq!(back.to_prom(), text);
-    }
-
-    #[test]
-    fn an_archive_says_on_which_kernel_and_for_how_long_it_was_measured() {
-        let mut all = on("7.2.12+deb13-amd64", &[("eevdf", "pipe", "p50_us", 18.0)]);
-        let text = all.to_prom();
-        let line = "pandemonium_bench_conditions{kernel=\"7.2.12+deb13-amd64\",seconds=\"1\"} 1";
-        assert!(text.lines().any(|found| found == line), "{text}");
-        assert_eq!(Results::from_text(&text), all);
-        all.merge(on("6.12.107", &[("bpf", "pipe", "p50_us", 16.0)]))
-            .unwrap();
-        assert_eq!(Results::from_text(&all.to_prom()).conditions.len(), 2);
-
-        let here = Conditions::here(3);
-        assert!(!here.kernel.is_empty() && here.seconds == 3, "{here:?}");
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::args::{Args, SuiteOptions, Workload};
-use crate::results::{Conditions, Label, Results};
+use crate::conditions::Conditions;
+use crate::results::{Label, Results};
 use crate::series::Series;
 use crate::under::{self, Under};
 use crate::{gate, plot, suite, sys, table};

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pandemonium_bench::results::{Conditions, EEVDF, Label, Results, Value};
+use pandemonium_bench::conditions::Conditions;
+use pandemonium_bench::results::{EEVDF, Label, Results, Value};
 use pandemonium_bench::series::Series;
 use pandemonium_bench::under::Under;
 use pandemonium_bench::{compare, idle, suite, table};

@@ -1,0 +1,95 @@
+//! Under what values were measured that no row or column of a report tells: a line of the archive.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+
+use crate::results::label;
+
+/// The name of the metric; its labels say it all.
+const METRIC: &str = "pandemonium_bench_conditions";
+/// The release of the running kernel.
+const RELEASE: &str = "/proc/sys/kernel/osrelease";
+
+/// What values have to share to be compared, and no row or column of a report tells.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Conditions {
+    /// Release of the kernel.
+    pub kernel: String,
+    /// How long a workload of weight 1 was measured, s.
+    pub seconds: u64,
+}
+
+impl Conditions {
+    /// Those of what is measured here for so long.
+    pub fn here(seconds: u64) -> Conditions {
+        let release = fs::read_to_string(RELEASE).unwrap_or_default();
+        Conditions {
+            kernel: release.trim().replace(['"', '\\'], ""),
+            seconds,
+        }
+    }
+
+    /// The same for people.
+    pub fn words(&self) -> String {
+        format!(
+            "kernel {}, {} s for each workload",
+            self.kernel, self.seconds
+        )
+    }
+
+    fn to_line(&self) -> String {
+        format!(
+            "{METRIC}{{kernel=\"{}\",seconds=\"{}\"}} 1",
+            self.kernel, self.seconds
+        )
+    }
+
+    /// Those that a line of an archive holds.
+    pub(crate) fn from_line(line: &str) -> Option<Conditions> {
+        let labels = line.trim().strip_prefix(METRIC)?.strip_prefix('{')?;
+        Some(Conditions {
+            kernel: label(labels, "kernel")?.to_owned(),
+            seconds: label(labels, "seconds")?.parse().ok()?,
+        })
+    }
+}
+
+/// A line for each with its explanation; nothing if there are none.
+pub(crate) fn to_prom(all: &BTreeSet<Conditions>) -> String {
+    let mut text = String::new();
+    if !all.is_empty() {
+        let _ = write!(
+            text,
+            "# HELP {METRIC} On which kernel, and for how many seconds each, values were measured.\n\
+             # TYPE {METRIC} gauge\n"
+        );
+    }
+    for conditions in all {
+        let _ = writeln!(text, "{}", conditions.to_line());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::results::Results;
+    use crate::results::tests::on;
+
+    #[test]
+    fn an_archive_says_on_which_kernel_and_for_how_long_it_was_measured() {
+        let mut all = on("7.2.12+deb13-amd64", &[("eevdf", "pipe", "p50_us", 18.0)]);
+        let text = all.to_prom();
+        let line = "pandemonium_bench_conditions{kernel=\"7.2.12+deb13-amd64\",seconds=\"1\"} 1";
+        assert!(text.lines().any(|found| found == line), "{text}");
+        assert_eq!(Results::from_text(&text), all);
+        all.merge(on("6.12.107", &[("bpf", "pipe", "p50_us", 16.0)]))
+            .unwrap();
+        assert_eq!(Results::from_text(&all.to_prom()).conditions.len(), 2);
+
+        let here = Conditions::here(3);
+        assert!(!here.kernel.is_empty() && here.seconds == 3, "{here:?}");
+    }
+}
