@@ -13,8 +13,11 @@ bench_peers=(
 # many coincidences: the median of three is less of a coincidence. The short form has one.
 bench_seconds=1
 bench_rounds=3
-# Wall time after which a machine is ended.
+# Wall time after which a machine is ended: at least so long, and so long for each second of a row and round; where time
+# is the host's, with all schedulers in turn, the other one.
 bench_timeout=2400
+bench_patience=20
+bench_parallel_patience=5
 # The kernel; some builds of the newest one refuse programs that call what they have lost.
 bench_kernel=newest
 # Rounds of the second judge, in turn: an interval of 95 % needs six.
@@ -39,6 +42,7 @@ bench_renews=
 bench_cpus=2,4,8,12
 bench_schedulers=eevdf,adaptive,bpf
 bench_words=()
+bench_rows_asked=
 bench_asked_seconds=
 bench_asked_rounds=
 # Set once something that was asked for could not be measured.
@@ -61,6 +65,7 @@ bench_options() {
       --rows)
         bench_known rows "$2" "${rows[@]}"
         bench_words+=(--rows "$2")
+        bench_rows_asked=$2
         ;;
       --kernel) bench_kernel=$2 ;;
       --rounds) bench_asked_rounds=$(bench_number "$1" "$2" 100) || exit ;;
@@ -84,6 +89,9 @@ bench_options() {
   bench_known schedulers "$bench_schedulers" "${bench_own[@]}" "${bench_peers[@]%% *}"
   [[ $bench_cpus =~ ^[1-9][0-9]{0,2}(,[1-9][0-9]{0,2})*$ ]] ||
     die "--cpus takes numbers of CPUs with commas between them, such as 2,8, not '$bench_cpus'"
+  bench_once CPUs "$bench_cpus"
+  [[ $bench_judge == parallel || ,$bench_rows_asked, != *,build,* ]] ||
+    die "bench --rows build needs --parallel: in virtual time an idle CPU makes the others faster"
   [[ $bench_kernel == @(newest|oldest) || -e $bench_kernel ]] ||
     die "--kernel takes newest, oldest or a file, and there is no file '$bench_kernel'"
   [[ $bench_kernel != oldest ]] || needed_kernel oldest >/dev/null
@@ -105,11 +113,21 @@ bench_rows() {
 # bench_known WHAT NAMES KNOWN...: fails unless each of NAMES, with commas between them, is known.
 bench_known() {
   local what=$1 names name
+  bench_once "$1" "$2"
   IFS=, read -ra names <<<"$2"
+  # After a last comma there is a name too, which is empty.
+  [[ -n $2 && $2 != *, ]] || names+=('')
   shift 2
   for name in "${names[@]}"; do
-    [[ -n $name && " $* " == *" $name "* ]] || die "bench knows no $what '$name'; it knows $*"
+    [[ $name =~ ^[a-z]+$ && " $* " == *" $name "* ]] || die "bench knows no $what '$name'; it knows $*"
   done
+}
+
+# bench_once WHAT NAMES: fails if one of NAMES, with commas between them, is there twice.
+bench_once() {
+  local twice
+  twice=$(tr , '\n' <<<"$2" | sort | uniq -d | head -n 1)
+  [[ -z $twice ]] || die "bench has '$twice' twice among its $1: once is enough"
 }
 
 # bench_number OPTION VALUE MOST: the value, if it is a number from 1 to MOST.
@@ -139,9 +157,10 @@ command_bench() {
   # Machines of its own, which the table of the whole set does not have.
   [[ $bench_judge != growth ]] || dir+=-growth
   mkdir -p "$dir/logs"
-  # What this judge said before may have been asked of other programs, and for another time.
+  bench_alone "$dir"
   [[ $bench_judge != parallel ]] || time=parallel
-  rm -f "$dir/logs/$time"*.log
+  bench_forget "$dir" "$time"
+  bench_be_patient
   if [[ $bench_judge == parallel ]]; then
     bench_parallel "$dir" "$bench_schedulers" "${bench_asked_rounds:-$bench_parallel_rounds}" \
       --seconds "${bench_asked_seconds:-$bench_parallel_seconds}" "${bench_words[@]}"
@@ -151,10 +170,37 @@ command_bench() {
     bench_virtual "$dir" "$bench_cpus" "$bench_schedulers" --rounds "${bench_asked_rounds:-$bench_rounds}" \
       --seconds "${bench_asked_seconds:-$bench_seconds}" "${bench_words[@]}"
   fi
+  compgen -G "$dir/logs/*.log" >/dev/null || die "nothing was measured"
   cat "$dir"/logs/*.log >"$dir/bench.log"
   "$(built_program pandemonium-workload)" report "$dir/bench.log" --dir "$dir"
   note "results.prom, report.txt, report.md, bench.log and plots are in ${dir#"$top"/}"
   [[ -z $bench_is_incomplete ]] || die "not everything that was asked for was measured"
+}
+
+# bench_alone DIR: nobody else measures there until this process ends: logs of two would be put together.
+bench_alone() {
+  exec {bench_lock}>"$1/lock"
+  flock --nonblock "$bench_lock" || die "another run measures the same build: wait for it, or use another clone"
+}
+
+# bench_forget DIR TIME: what a judge said before may have been asked of other rows and for another time, and whatever
+# was said of other programs is no part of this report.
+bench_forget() {
+  local dir=$1 programs
+  programs=$(sha256sum "$(built_program pandemonium-workload)" "$(built_program pandemoniumd)" | cut -d ' ' -f 1)
+  [[ $programs == "$(cat "$dir/programs" 2>/dev/null)" ]] || rm -f "$dir"/logs/*.log
+  echo "$programs" >"$dir/programs"
+  rm -f "$dir/logs/$2"*.log "$dir"/{results.prom,report.txt,report.md,bench.log,*.svg}
+}
+
+# bench_be_patient: what takes long because it was asked for is no machine that hangs.
+bench_be_patient() {
+  local names schedulers wall per=$bench_patience
+  IFS=, read -ra names <<<"${bench_rows_asked:-$(bench_rows | paste -sd ,)}"
+  IFS=, read -ra schedulers <<<"$bench_schedulers"
+  [[ $bench_judge != parallel ]] || per=$((bench_parallel_patience * ${#schedulers[@]}))
+  wall=$((${#names[@]} * ${bench_asked_seconds:-1} * ${bench_asked_rounds:-1} * per))
+  ((wall <= bench_timeout)) || bench_timeout=$wall
 }
 
 # bench_virtual DIR CPUS SCHEDULERS WORD...: a machine in exact virtual time for each scheduler and number of CPUs.
@@ -201,7 +247,10 @@ bench_parallel() {
   done
   vm_time=multi
   vm_stays_multi=1
-  bench_machine "$dir/logs/parallel.log" 2 "${commands[@]}" || bench_is_incomplete=1
+  bench_machine "$dir/logs/parallel.log" 2 "${commands[@]}" || {
+    bench_is_incomplete=1
+    note "the rounds did not all finish: ${dir#"$top"/}/logs/parallel.log says why"
+  }
 }
 
 # bench_prepare SCHEDULER: its program, for the next machines; fails with one line if there is none.
@@ -213,7 +262,8 @@ bench_prepare() {
     [[ $name == "$1" ]] || continue
     root=$cache/peers/$crate-$version
     if [[ ! -x $root/bin/$crate ]]; then
-      timed "builds $crate $version (once)" bench_install "$root" "$crate" "$version" || {
+      note "builds $crate $version (once)"
+      bench_install "$root" "$crate" "$version" || {
         note "$1 is left out: $crate $version cannot be built; build/logs/bench_install.log says why"
         bench_is_incomplete=1
         return 1
@@ -278,8 +328,7 @@ bench_gate() {
   cmp "$dir/once.log" "$dir/twice.log" || die "the same command twice did not give the same bytes"
   cat "$dir/eevdf.log" "$dir/adaptive.log" >"$dir/bench.log"
   "$(built_program pandemonium-workload)" report "$dir/bench.log"
-  [[ -z $bench_renews ]] || rm -f "$baseline"
-  "$(built_program pandemonium-workload)" gate "$baseline" "$dir/bench.log"
+  "$(built_program pandemonium-workload)" gate ${bench_renews:+--renew} "$baseline" "$dir/bench.log"
 }
 
 # bench_gate_machines NAME LINE NAME LINE: two machines side by side, each with a log of that name.

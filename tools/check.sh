@@ -36,6 +36,7 @@ lints() {
   step "rust lint" linted cargo test --workspace --all-targets --no-run
   step "table of coverage" tools/coverage.sh
   step "refusals of the benchmark" bench_refuses_what_it_cannot_measure
+  step "a peer that cannot be built" bench_leaves_out_a_peer_that_cannot_be_built
 }
 
 command_check() {

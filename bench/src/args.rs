@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::idle::{self, Plan};
+use crate::results::{REAL, VIRTUAL};
 use crate::share::Group;
+use crate::suite;
 
 /// Run one workload for a while and report what it felt like.
 ///
@@ -146,7 +148,10 @@ pub enum Workload {
     },
     /// Holds results against a stored baseline of ratios; fails and names what got worse.
     Gate {
-        /// The baseline; made from the results if it is not there.
+        /// Makes the baseline from the results.
+        #[arg(long)]
+        renew: bool,
+        /// The baseline.
         baseline: PathBuf,
         /// Files with results.
         #[arg(required = true, value_name = "FILE")]
@@ -156,6 +161,7 @@ pub enum Workload {
 
 /// Which workloads to run, and under what.
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
+#[command(after_help = suite::help())]
 pub struct SuiteOptions {
     /// Workloads to run, separated by commas [default: all that are sound in virtual time].
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -163,11 +169,11 @@ pub struct SuiteOptions {
     /// What to call the scheduler in the results.
     #[arg(long, value_name = "NAME", default_value = "eevdf", value_parser = label)]
     pub scheduler: String,
-    /// Start this scheduler first, and end it afterwards.
+    /// Start this scheduler first, and end it afterwards; --scheduler says what to call it.
     #[arg(long, value_name = "COMMAND")]
     pub start: Option<String>,
-    /// What to call the kind of time in the results.
-    #[arg(long, value_name = "WORD", default_value = "real", value_parser = label)]
+    /// The kind of time: virtual if an instruction takes a nanosecond whatever the host does.
+    #[arg(long, value_name = "KIND", default_value = REAL, value_parser = [VIRTUAL, REAL])]
     pub time: String,
     /// Rounds of the whole set; reports show medians.
     #[arg(long, value_name = "N", default_value_t = 1,

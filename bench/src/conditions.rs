@@ -4,16 +4,20 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 
-use crate::results::label;
+use crate::results::{Label, Place, label};
 
 /// The name of the metric; its labels say it all.
 const METRIC: &str = "pandemonium_bench_conditions";
 /// The release of the running kernel.
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
 
-/// What values have to share to be compared, and no row or column of a report tells.
+/// What values of one place have to share to be compared, and no row or column of a report tells.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Conditions {
+    /// Number of CPUs of the place.
+    pub cpus: usize,
+    /// Kind of time of the place.
+    pub time: String,
     /// Release of the kernel.
     pub kernel: String,
     /// How long a workload of weight 1 was measured, s.
@@ -21,17 +25,19 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Those of what is measured here for so long.
-    pub fn here(seconds: u64) -> Conditions {
+    /// Those of what is measured here, for so long, under this label.
+    pub fn here(label: &Label, seconds: u64) -> Conditions {
         let release = fs::read_to_string(RELEASE).unwrap_or_default();
         Conditions {
+            cpus: label.cpus,
+            time: label.time.clone(),
             kernel: release.trim().replace(['"', '\\'], ""),
             seconds,
         }
     }
 
-    /// The same for people.
-    pub fn words(&self) -> String {
+    /// For people, but for the place.
+    fn words(&self) -> String {
         format!(
             "kernel {}, {} s for each workload",
             self.kernel, self.seconds
@@ -40,8 +46,8 @@ impl Conditions {
 
     fn to_line(&self) -> String {
         format!(
-            "{METRIC}{{kernel=\"{}\",seconds=\"{}\"}} 1",
-            self.kernel, self.seconds
+            "{METRIC}{{cpus=\"{}\",time=\"{}\",kernel=\"{}\",seconds=\"{}\"}} 1",
+            self.cpus, self.time, self.kernel, self.seconds
         )
     }
 
@@ -49,10 +55,22 @@ impl Conditions {
     pub(crate) fn from_line(line: &str) -> Option<Conditions> {
         let labels = line.trim().strip_prefix(METRIC)?.strip_prefix('{')?;
         Some(Conditions {
+            cpus: label(labels, "cpus")?.parse().ok()?,
+            time: label(labels, "time")?.to_owned(),
             kernel: label(labels, "kernel")?.to_owned(),
             seconds: label(labels, "seconds")?.parse().ok()?,
         })
     }
+}
+
+/// Those of a place, for people; nothing if no archive says.
+pub fn words(all: &BTreeSet<Conditions>, here: &Place<'_>) -> String {
+    let each = all
+        .iter()
+        .filter(|conditions| conditions.cpus == here.cpus && conditions.time == here.time);
+    each.map(Conditions::words)
+        .collect::<Vec<_>>()
+        .join(" and ")
 }
 
 /// A line for each with its explanation; nothing if there are none.
@@ -82,14 +100,15 @@ mod tests {
     fn an_archive_says_on_which_kernel_and_for_how_long_it_was_measured() {
         let mut all = on("7.2.12+deb13-amd64", &[("eevdf", "pipe", "p50_us", 18.0)]);
         let text = all.to_prom();
-        let line = "pandemonium_bench_conditions{kernel=\"7.2.12+deb13-amd64\",seconds=\"1\"} 1";
+        let line = "pandemonium_bench_conditions{cpus=\"2\",time=\"virtual\",kernel=\"7.2.12+deb13-amd64\",seconds=\"1\"} 1";
         assert!(text.lines().any(|found| found == line), "{text}");
         assert_eq!(Results::from_text(&text), all);
         all.merge(on("6.12.107", &[("bpf", "pipe", "p50_us", 16.0)]))
             .unwrap();
         assert_eq!(Results::from_text(&all.to_prom()).conditions.len(), 2);
 
-        let here = Conditions::here(3);
+        let label = all.values[0].label.clone();
+        let here = Conditions::here(&label, 3);
         assert!(!here.kernel.is_empty() && here.seconds == 3, "{here:?}");
     }
 }

@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 use std::thread;
 
+use crate::probe::late_ns;
 use crate::report::{Report, latencies, percent};
 use crate::run::{self, Run, burn};
 use crate::stats::Samples;
@@ -68,10 +69,12 @@ fn live(run: Run, first_ns: u64, period_ns: u64, work_ns: u64) -> Record {
     loop {
         if sys::now_ns() < due_ns {
             run.sleep_until(due_ns);
+            if let Some(late_ns) = late_ns(run, due_ns) {
+                record.late.push(late_ns);
+            }
             if run.is_over() {
                 break;
             }
-            record.late.push(sys::now_ns().saturating_sub(due_ns));
         }
         work(run, work_ns);
         if run.is_over() {

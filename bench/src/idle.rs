@@ -8,7 +8,7 @@ use std::thread;
 
 use crate::random::Random;
 use crate::report::Report;
-use crate::run::{self, burn_until};
+use crate::run::{self, Run, burn_until};
 use crate::stats::{Samples, Summary};
 use crate::sys;
 
@@ -98,6 +98,20 @@ impl Bench<'_> {
             latency: samples.summary(),
             elapsed_ns,
         })
+    }
+
+    /// Measures until the run is over, however many round trips that are; those before its start do not count.
+    pub fn during(&self, run: Run) -> Result<Samples, String> {
+        let mut random = Random::new(self.plan.seed);
+        let mut samples = Samples::with_room(self.plan.iterations as usize);
+        while !run.is_over() {
+            let counts = sys::now_ns() >= run.start_ns;
+            let round_trip_ns = self.round_trip(&mut random)?;
+            if counts {
+                samples.push(round_trip_ns);
+            }
+        }
+        Ok(samples)
     }
 
     /// Wakes one thread and sleeps until it has answered, ns.
@@ -264,6 +278,18 @@ mod tests {
         assert_eq!(round.latency.count, 25);
         let none = run(SMALL, |bench| bench.round(|| true)).unwrap().unwrap();
         assert_eq!((none.latency.count, none.mean_ns), (0, 0.0));
+    }
+
+    #[test]
+    fn a_run_has_the_round_trips_after_its_start_and_ends_in_time() {
+        let count = |delay_ns, length_ns| {
+            let run_in = || Run::starting_in(delay_ns, length_ns);
+            let samples = run(SMALL, |bench| bench.during(run_in())).unwrap();
+            samples.unwrap().len()
+        };
+        assert!(count(0, 100_000_000) > 0);
+        // What is due before the start is not kept, and the last one may end after the end.
+        assert!(count(100_000_000, 0) <= 1);
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! Workloads that show, measure and provoke a scheduler. Each runs for a bounded time, reports in one
+//! Workloads that show, measure and provoke a scheduler. Each ends by itself, reports in one
 //! line and leaves nothing behind. [`suite`] is the set that schedulers are compared by; what it gives
 //! goes through [`results`] into tables, plots and comparisons. Everything is in the library, so that the
 //! command line of the scheduler can measure while it switches the scheduler between two rounds.
 
 mod args;
 mod child;
+mod commands;
 pub mod compare;
 pub mod conditions;
 mod duty;
@@ -30,7 +31,6 @@ pub mod stats;
 pub mod suite;
 mod sys;
 pub mod table;
-mod tell;
 pub mod under;
 pub mod verdict;
 
@@ -54,7 +54,7 @@ pub fn main() -> ExitCode {
     }
     let args = Args::parse();
     sys::catch_signals();
-    if let Some(result) = tell::results(&args) {
+    if let Some(result) = commands::results(&args) {
         return match result {
             Ok(()) => ExitCode::SUCCESS,
             Err(message) => {

@@ -38,16 +38,21 @@ fn wake_by(
     loop {
         let due_ns = sys::now_ns() + random.between(rhythm.min_ns, rhythm.max_ns);
         sleep_until(due_ns);
+        if let Some(late_ns) = late_ns(run, due_ns) {
+            note(late_ns);
+        }
         if run.is_over() {
-            // Leaving out what was due in time and came after the end would hide the longest wait of all.
-            if due_ns < run.end_ns && sys::caught_signal().is_none() {
-                note(sys::now_ns().saturating_sub(due_ns));
-            }
             return;
         }
-        note(sys::now_ns().saturating_sub(due_ns));
         burn(rhythm.work_ns);
     }
+}
+
+/// How late whoever was due then is by now, ns; `None` if that was after the end, or somebody asked to stop. To leave out
+/// what was due in time and comes after the end would hide the longest wait of all.
+pub fn late_ns(run: Run, due_ns: u64) -> Option<u64> {
+    let counts = due_ns < run.end_ns && sys::caught_signal().is_none();
+    counts.then(|| sys::now_ns().saturating_sub(due_ns))
 }
 
 /// One probe at a fixed interval.

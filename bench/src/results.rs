@@ -17,6 +17,8 @@ const METRIC: &str = "pandemonium_bench";
 pub const EEVDF: &str = "eevdf";
 /// The modes of ours.
 pub const OURS: [&str; 2] = ["adaptive", "bpf"];
+/// The kind of time in which an instruction takes a nanosecond, whatever the host does.
+pub const VIRTUAL: &str = "virtual";
 /// The kind of time in which rounds of all schedulers are measured in turn, on one machine.
 pub const REAL: &str = "real";
 
@@ -194,7 +196,7 @@ impl Results {
         text
     }
 
-    /// Every value that lines of this text hold; other lines are passed over.
+    /// Every value that lines of this text hold; other lines, and damaged ones, are passed over.
     pub fn from_text(text: &str) -> Results {
         Results {
             values: text.lines().filter_map(Value::from_line).collect(),
@@ -209,8 +211,17 @@ impl Results {
         } else {
             path.to_owned()
         };
-        let text = fs::read_to_string(&file)
+        let bytes = fs::read(&file)
             .map_err(|error| format!("{} cannot be read ({error})", file.display()))?;
+        // Whatever else a console said, the lines of results are plain.
+        let text = String::from_utf8_lossy(&bytes);
+        if let Some(number) = text.lines().position(is_damaged) {
+            return Err(format!(
+                "line {} of {} is the beginning of a result, and not all of it: take it out to do without",
+                number + 1,
+                file.display()
+            ));
+        }
         let mut results = Results::default();
         results
             .merge(Results::from_text(&text))
@@ -223,6 +234,12 @@ impl Results {
         }
         Ok(results)
     }
+}
+
+/// Whether a line began as a value and something else came between.
+fn is_damaged(line: &str) -> bool {
+    let is_value = line.trim().strip_prefix(METRIC);
+    is_value.is_some_and(|rest| rest.starts_with('{')) && Value::from_line(line).is_none()
 }
 
 /// Kind of time and number of CPUs: only values of the same are comparable.
@@ -348,6 +365,8 @@ pub(crate) mod tests {
     pub fn on(kernel: &str, values: &[(&str, &str, &str, f64)]) -> Results {
         let mut results = results(values);
         results.conditions.insert(Conditions {
+            cpus: 2,
+            time: VIRTUAL.into(),
             kernel: kernel.into(),
             seconds: 1,
         });

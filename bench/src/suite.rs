@@ -1,5 +1,5 @@
-//! The whole set that a scheduler is measured with: every workload, and every row of the report with its goal.
-//! This is the only place that lists them.
+//! The whole set that a scheduler is measured with. Every workload is listed here, every row of the report with its goal in
+//! [`rows`], and nowhere else.
 
 pub mod build;
 mod desktop;
@@ -8,10 +8,12 @@ pub mod growth;
 mod latency;
 mod load;
 mod queues;
+mod rows;
 
 use crate::run::Run;
 use crate::stats::{Samples, Summary};
 use crate::sys;
+pub use rows::{Goal, ROWS, Row};
 
 /// How long a load goes on before anything is measured beside it.
 const SETTLE_NS: u64 = 500_000_000;
@@ -195,184 +197,18 @@ pub const GROWTH_WORKLOADS: [Workload; 3] = [
 /// The workload that stands for the service itself: its figures come from whoever started it.
 pub const SERVICE: &str = "service";
 
-/// When a row is won. Every goal is about ours, in each mode.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Goal {
-    /// At most this many times the median of the same workload under the kernel's scheduler, and below every
-    /// other scheduler.
-    MediansOfEevdf(f64),
-    /// Below the kernel's scheduler and every other one.
-    BelowAll,
-    /// At most this many times what it is under the kernel's scheduler.
-    TimesEevdf(f64),
-    /// At most this, in the unit of the row.
-    AtMost(f64),
-    /// At least this, in the unit of the row.
-    AtLeast(f64),
-    /// Shown only.
-    Shown,
-}
-
-impl Goal {
-    /// The rule, for people.
-    pub fn words(&self) -> String {
-        match self {
-            Goal::MediansOfEevdf(times) => {
-                format!("<= {times} x the median of eevdf, below every peer")
-            }
-            Goal::BelowAll => "below eevdf and every peer".to_owned(),
-            Goal::TimesEevdf(times) => format!("<= {times} x eevdf"),
-            Goal::AtMost(most) => format!("<= {most}"),
-            Goal::AtLeast(least) => format!(">= {least}"),
-            Goal::Shown => String::new(),
-        }
-    }
-}
-
-/// A row of the report.
-#[derive(Clone, Copy, Debug)]
-pub struct Row {
-    /// What it is, for people.
-    pub words: &'static str,
-    /// The workload it is read off.
-    pub workload: &'static str,
-    /// The figure of that workload; its end is the unit.
-    pub figure: &'static str,
-    /// When it is won.
-    pub goal: Goal,
-}
-
-impl Row {
-    /// Whether less is better.
-    pub fn is_less_better(&self) -> bool {
-        !matches!(self.goal, Goal::AtLeast(_)) && self.unit() != ""
-    }
-
-    /// The unit of the figure, as people write it; nothing for a ratio.
-    pub fn unit(&self) -> &'static str {
-        match self.figure.rsplit_once('_').map(|(_, unit)| unit) {
-            Some("us") => "us",
-            Some("ms") => "ms",
-            Some("pct") => "%",
-            Some("mib") => "MiB",
-            _ => "",
-        }
-    }
-}
-
-const fn row(words: &'static str, workload: &'static str, figure: &'static str, goal: Goal) -> Row {
-    Row {
-        words,
-        workload,
-        figure,
-        goal,
-    }
-}
-
-/// All rows. Two of one workload are two sides of the same run.
-pub const ROWS: [Row; 24] = [
-    row(
-        "wake-up on an idle machine p99",
-        "floor",
-        "p99_us",
-        Goal::Shown,
-    ),
-    row("wake-up p99", "wakeup", "p99_us", Goal::MediansOfEevdf(2.0)),
-    row("burst p99", "burst", "p99_us", Goal::MediansOfEevdf(4.0)),
-    row(
-        "longrun p99",
-        "longrun",
-        "p99_us",
-        Goal::MediansOfEevdf(2.0),
-    ),
-    row("mixed p99", "mixed", "p99_us", Goal::MediansOfEevdf(2.0)),
-    row(
-        "60 Hz frames missed",
-        "deadline",
-        "missed_pct",
-        Goal::AtMost(0.0),
-    ),
-    row(
-        "IPC round trip under load p99",
-        "ipc",
-        "p99_us",
-        Goal::MediansOfEevdf(2.0),
-    ),
-    row(
-        "event round trip under load p99",
-        "events",
-        "p99_us",
-        Goal::MediansOfEevdf(2.0),
-    ),
-    row("launch p99", "launch", "p99_us", Goal::BelowAll),
-    row(
-        "pipe round trip, idle machine p50",
-        "pipe",
-        "p50_us",
-        Goal::TimesEevdf(1.1),
-    ),
-    row(
-        "event round trip, idle machine p50",
-        "eventsidle",
-        "p50_us",
-        Goal::TimesEevdf(1.1),
-    ),
-    row("idle selection p50", "selection", "p50_us", Goal::Shown),
-    row("idle selection p99", "selection", "p99_us", Goal::Shown),
-    row(
-        "longest wait among 4N sleepers",
-        "starvation",
-        "max_us",
-        Goal::AtMost(8_000.0),
-    ),
-    row(
-        "share among 4N sleepers, of fair",
-        "starvation",
-        "share",
-        Goal::AtLeast(0.9),
-    ),
-    row(
-        "equal hogs, p10 of mean",
-        "fairness",
-        "p10_of_mean",
-        Goal::AtLeast(0.99),
-    ),
-    row(
-        "contention, worst phase p99",
-        "contention",
-        "worst_p99_us",
-        Goal::Shown,
-    ),
-    row(
-        "contention, heavy phase p99",
-        "contention",
-        "heavy_p99_us",
-        Goal::Shown,
-    ),
-    row("bound sleepers p99", "pcpu", "p99_us", Goal::Shown),
-    row(
-        "hogs leaving one CPU, p10 of mean",
-        "pcpu",
-        "p10_of_mean",
-        Goal::Shown,
-    ),
-    row(
-        "makespan of a parallel build",
-        "build",
-        "makespan_ms",
-        Goal::TimesEevdf(1.0),
-    ),
-    row("daemon, of one CPU", SERVICE, "cpu_pct", Goal::AtMost(0.2)),
-    row("daemon, resident", SERVICE, "rss_mib", Goal::AtMost(12.0)),
-    row("attach", SERVICE, "attach_ms", Goal::AtMost(300.0)),
-];
-
 /// Every workload, those of the whole set first.
 pub fn all() -> impl Iterator<Item = &'static Workload> {
     WORKLOADS
         .iter()
         .chain(&PARALLEL_WORKLOADS)
         .chain(&GROWTH_WORKLOADS)
+}
+
+/// A line for each workload, for the help.
+pub(crate) fn help() -> String {
+    let lines = all().map(|workload| format!("  {:10}  {}\n", workload.name, workload.about));
+    "Workloads:\n".to_owned() + &lines.collect::<String>()
 }
 
 /// Those of these names, in the order of the set; the whole virtual-time set without names.
@@ -434,25 +270,6 @@ fn figures_of(s: Summary) -> Figures {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-
-    #[test]
-    fn rows_that_need_a_median_have_one() {
-        for row in ROWS {
-            if matches!(row.goal, Goal::MediansOfEevdf(_)) {
-                assert!(row.figure == "p99_us", "{}", row.words);
-            }
-        }
-    }
-
-    #[test]
-    fn shares_are_better_when_greater_and_times_when_less() {
-        let better = |figure: &str| {
-            let row = ROWS.iter().find(|row| row.figure == figure).unwrap();
-            row.is_less_better()
-        };
-        assert!(better("p99_us") && better("missed_pct") && better("rss_mib"));
-        assert!(!better("share") && !better("p10_of_mean"));
-    }
 
     #[test]
     fn workloads_are_chosen_by_name_and_kept_in_order() {

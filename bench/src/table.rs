@@ -2,21 +2,20 @@
 
 use std::fmt::Write as _;
 
-use crate::interval;
-use crate::results::{EEVDF, Place, Results};
+use crate::results::{EEVDF, Place, REAL, Results, VIRTUAL};
 use crate::suite::{ROWS, Row};
 use crate::verdict::{Outcome, Verdict, judge, number};
+use crate::{conditions, interval};
 
 /// The tables of all places.
 pub fn text(results: &Results) -> String {
     let schedulers = results.schedulers();
     let mut text = String::new();
-    for conditions in &results.conditions {
-        let _ = writeln!(text, "{}", conditions.words());
-    }
     for (time, cpus) in results.places() {
         let here = Place { time: &time, cpus };
-        let _ = writeln!(text, "{cpus} CPUs, {time} time");
+        let conditions = conditions::words(&results.conditions, &here);
+        let comma = if conditions.is_empty() { "" } else { ", " };
+        let _ = writeln!(text, "{cpus} CPUs, {time} time{comma}{conditions}");
         text.push_str(&lay_out(&lines(results, &here, &schedulers)));
         text.push('\n');
     }
@@ -115,7 +114,7 @@ fn lay_out(lines: &[Vec<String>]) -> String {
 /// the schedulers follow each other and modes that lost are bold.
 pub fn markdown(results: &Results) -> String {
     let mut text = String::new();
-    for time in ["virtual", "real"] {
+    for time in [VIRTUAL, REAL] {
         let places = results.places();
         let of_time = places.iter().filter(|place| place.0 == time);
         let cpus: Vec<usize> = of_time.map(|place| place.1).collect();

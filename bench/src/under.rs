@@ -5,10 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use crate::results::EEVDF;
 use crate::suite::Figures;
 use crate::sys;
 
 const STATE: &str = "/sys/kernel/sched_ext/state";
+/// What that says while a scheduler is loaded.
+const ENABLED: &str = "enabled";
 const LOADS: &str = "/sys/kernel/sched_ext/enable_seq";
 const TRACING: &str = "/sys/kernel/tracing";
 /// What a trace needs to be on, below that; the last one stops it.
@@ -82,7 +85,7 @@ impl Under {
             format!("{program} cannot be started ({error})")
         })?;
         let is_loaded =
-            wait_until(|| read(STATE) == "enabled" || !matches!(daemon.try_wait(), Ok(None)));
+            wait_until(|| read(STATE) == ENABLED || !matches!(daemon.try_wait(), Ok(None)));
         let attach_ns = sys::now_ns().saturating_sub(start_ns);
         let mut under = Under {
             used_before_ns: sys::process_cpu_ns(daemon.id()).unwrap_or(0),
@@ -92,7 +95,7 @@ impl Under {
             attach_ns,
             since_ns: sys::now_ns(),
         };
-        if !is_loaded || read(STATE) != "enabled" {
+        if !is_loaded || read(STATE) != ENABLED {
             let crash = tell_crash(false, is_traced);
             under.stop();
             return Err(format!("{program} did not load its scheduler\n{crash}"));
@@ -108,12 +111,17 @@ impl Under {
         under
     }
 
-    /// Fails if the scheduler was ejected or loaded anew.
+    /// Fails if the scheduler was ejected or loaded anew, or somebody loaded another one.
     pub fn check(&self) -> Result<(), String> {
-        if read(STATE) == self.state && loads() == self.loads {
+        let state = read(STATE);
+        if state == self.state && loads() == self.loads {
             return Ok(());
         }
-        Err("the kernel ended the scheduler".to_owned())
+        Err(if state == self.state {
+            "the scheduler was loaded anew".to_owned()
+        } else {
+            format!("the scheduler is {state} now, and was {}", self.state)
+        })
     }
 
     /// What the scheduler itself costs so far; nothing for the kernel's own.
@@ -145,7 +153,7 @@ impl Under {
             let _ = daemon.kill();
             let _ = daemon.wait();
         }
-        wait_until(|| read(STATE) != "enabled" && read(STATE) != "disabling");
+        wait_until(|| read(STATE) != ENABLED && read(STATE) != "disabling");
         let _ = fs::remove_file(said_file());
     }
 }
@@ -188,6 +196,16 @@ impl Drop for Trace {
             let _ = fs::write(file, value);
         }
     }
+}
+
+/// Fails if another scheduler than the kernel's own is loaded, which results would then be called.
+pub fn require_own_of_kernel() -> Result<(), String> {
+    if read(STATE) == ENABLED {
+        return Err(format!(
+            "a sched_ext scheduler is loaded, so this is not {EEVDF}: --scheduler says what it is"
+        ));
+    }
+    Ok(())
 }
 
 /// Lets the kernel keep what happens, so that a crash can be told; best effort, and only root may.

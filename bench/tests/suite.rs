@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use pandemonium_bench::results::{Place, Results};
-use pandemonium_bench::suite::{self, ROWS, SERVICE};
+use pandemonium_bench::suite::{self, Goal, ROWS};
 
 fn workload(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pandemonium-workload"));
@@ -26,7 +26,7 @@ fn run(args: &[&str]) -> Output {
 
 #[test]
 fn every_workload_gives_the_figures_of_its_rows() {
-    // How cost grows has no rows, and thousands of tasks belong into a machine of their own.
+    // How cost grows takes thousands of tasks, which belong into a machine of their own.
     let all = suite::WORKLOADS.iter().chain(&suite::PARALLEL_WORKLOADS);
     let names: Vec<&str> = all.map(|workload| workload.name).collect();
     let args = [
@@ -47,9 +47,13 @@ fn every_workload_gives_the_figures_of_its_rows() {
     };
     let here = Place { time, cpus: *cpus };
     assert!(results.values.iter().all(|value| value.label.round == 3));
-    for row in ROWS.iter().filter(|row| row.workload != SERVICE) {
-        let value = results.get(&here, "eevdf", row.workload, row.figure);
-        assert!(value.is_some_and(|value| value >= 0.0), "{}", row.words);
+    for row in ROWS.iter().filter(|row| names.contains(&row.workload)) {
+        let value = |figure| results.get(&here, "eevdf", row.workload, figure);
+        let found = value(row.figure);
+        assert!(found.is_some_and(|value| value >= 0.0), "{}", row.words);
+        if matches!(row.goal, Goal::MediansOfEevdf(_)) {
+            assert!(value("p50_us").is_some(), "{}", row.words);
+        }
     }
     // Progress, a line each.
     let told = text(&output.stderr);
@@ -121,7 +125,13 @@ fn what_the_set_measured_becomes_a_report_an_archive_and_a_gate() {
     assert!(!dir.0.join("real.svg").exists());
 
     let baseline = path(&dir.0.join("baseline"));
-    assert!(run(&["gate", &baseline, &archive]).status.success());
+    let missing = run(&["gate", &baseline, &archive]);
+    assert_eq!(missing.status.code(), Some(1), "a typo makes no baseline");
+    assert!(
+        run(&["gate", "--renew", &baseline, &archive])
+            .status
+            .success()
+    );
     assert!(run(&["gate", &baseline, &archive]).status.success());
     let stricter = fs::read_to_string(&baseline).unwrap();
     fs::write(
@@ -144,11 +154,53 @@ fn a_scheduler_that_cannot_be_started_is_one_failure_and_no_results() {
         "suite",
         "--rows",
         "pipe",
+        "--scheduler",
+        "bpf",
         "--start",
         "/nonexistent/scheduler",
     ]);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(text(&output.stdout), "");
+    let told = text(&output.stderr);
+    // Where the kernel cannot load any, that comes first.
+    assert!(
+        told.contains("/nonexistent/scheduler cannot be started")
+            || told.contains("or none can be"),
+        "{told}"
+    );
+}
+
+#[test]
+fn what_means_nothing_in_virtual_time_is_not_measured_there() {
+    let output = run(&["suite", "--rows", "floor,build", "--time", "virtual"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stdout), "");
+    let told = text(&output.stderr);
+    assert!(
+        told.contains("build means nothing in virtual time"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_result_that_something_else_came_between_is_named_and_not_passed_over() {
+    let dir = Scratch::new("damaged");
+    let console = dir.0.join("console.log");
+    let whole = run(&["suite", "--seconds", "1", "--rows", "floor"]).stdout;
+    let mut log = b"booting \xff\n".to_vec();
+    log.extend(&whole);
+    fs::write(&console, &log).unwrap();
+    let report = run(&["report", &path(&console)]);
+    assert!(report.status.success(), "{report:?}");
+    log.extend(b"pandemonium_bench{cpus=\"2\",time=[ 12.3] a kernel message\n");
+    fs::write(&console, &log).unwrap();
+    let report = run(&["report", &path(&console)]);
+    assert_eq!(report.status.code(), Some(1));
+    let lines = log.iter().filter(|byte| **byte == b'\n').count();
+    assert!(
+        text(&report.stderr).contains(&format!("line {lines} of ")),
+        "{report:?}"
+    );
 }
 
 #[test]

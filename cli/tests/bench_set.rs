@@ -204,7 +204,16 @@ fn two_archives_are_compared_and_the_status_says_whether_anything_got_worse() {
     assert_eq!(
         stdout(&worse),
         "worse   bpf, 2 CPUs, wake-up p99: 100 -> 115 us\n\
-         1 worse, 0 better, 0 the same within 10 %\n"
+         ours: 1 worse, 0 better, 0 the same within 10 %\n"
+    );
+    let json = compare(&["--json", &old, &slow]);
+    assert_eq!(json.status.code(), Some(1));
+    let changes: Vec<serde_json::Value> = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert_eq!(changes.len(), 1);
+    assert_eq!(changes[0]["change"], "worse");
+    assert_eq!(
+        (&changes[0]["before"], &changes[0]["after"]),
+        (&100.0.into(), &115.0.into())
     );
     assert_eq!(
         compare(&[&slow, &old]).status.code(),
@@ -224,7 +233,8 @@ fn two_archives_are_compared_and_the_status_says_whether_anything_got_worse() {
     assert_eq!(gone.status.code(), Some(1), "{}", stderr(&gone));
     assert_eq!(
         stdout(&gone),
-        "A only  bpf, 2 CPUs, burst p99\n0 worse, 0 better, 1 the same within 10 %\n1 is in A only\n"
+        "A only  bpf, 2 CPUs, burst p99\n\
+         ours: 0 worse, 0 better, 1 the same within 10 %, 1 in A only\n"
     );
     assert_eq!(compare(&[&old, &wider]).status.code(), Some(0));
     let missing = compare(&[&old, "/nonexistent"]);

@@ -15,7 +15,7 @@ status=0
 wait $bench || status=$?
 [ "$status" = 1 ] || fail "status $status instead of 1"
 [ ! -s /tmp/results ] || fail "results of a crash"
-grep 'the kernel ended the scheduler during wakeup' /tmp/daemon.log || fail "not said"
+grep 'the scheduler is disabled now, and was enabled during wakeup' /tmp/daemon.log || fail "not said"
 grep -q '^scheduler: .*sysrq' /tmp/daemon.log || fail "nothing of the scheduler"
 grep -q '^kernel: .*sched_ext' /tmp/daemon.log || fail "nothing of the kernel"
 [ "$(grep -c '^trace: .*sched_switch: .*wl-spin' /tmp/daemon.log)" -gt 100 ] || fail "no trace"

@@ -23,8 +23,8 @@ const LOW_PERCENTILE: usize = 10;
 
 /// Equal hogs: the tenth percentile of their CPU time, as a part of the mean.
 pub fn fairness(scene: &Scene) -> Result<Figures, String> {
-    let load = Load::spinners(scene.cpus.len() * HOGS_PER_CPU)?;
-    let received = received_by(&load, scene.run_in(SETTLE_NS))?;
+    let received = Load::spinners(scene.cpus.len() * HOGS_PER_CPU)?
+        .beside(|load| received_by(load, scene.run_in(SETTLE_NS)))?;
     Ok(vec![
         ("count", received.len() as f64),
         ("p10_of_mean", evenness(received)),
@@ -36,24 +36,26 @@ pub fn starvation(scene: &Scene) -> Result<Figures, String> {
     let cpus = scene.cpus.len();
     let sleepers = cpus * SLEEPERS_PER_CPU;
     let run = scene.run_in(0);
-    let (gaps, used_ns) = thread::scope(|scope| {
+    let gaps = Gaps::default();
+    let used_ns = thread::scope(|scope| {
         for seed in 0..sleepers as u64 {
             run::thread(scope, "wl-sleeper", move || {
                 probe::wake_and_work(run, SLEEPER, seed, |_| ());
             })?;
         }
-        let hog = run::thread(scope, "wl-compute", move || {
-            let gaps = Gaps::default();
-            gaps.begin();
+        // The wait for its first turn is one of them.
+        gaps.begin();
+        let hog = run::thread(scope, "wl-compute", || {
             gaps.spin(run, u64::MAX);
-            (gaps.longest_ns(), sys::thread_cpu_ns())
+            gaps.finish();
+            sys::thread_cpu_ns()
         })?;
         run::join(hog)
     })?;
     let elapsed_ns = sys::now_ns().saturating_sub(run.start_ns).max(1);
     let fair = cpus as f64 / (sleepers + 1) as f64;
     Ok(vec![
-        ("max_us", gaps as f64 / 1000.0),
+        ("max_us", gaps.longest_ns() as f64 / 1000.0),
         ("share", used_ns as f64 / elapsed_ns as f64 / fair),
     ])
 }

@@ -58,16 +58,17 @@ pub fn runnable(scene: &Scene) -> Result<Figures, String> {
 
 /// The median beside this many, which have to use what the probe leaves.
 fn beside(tasks: usize, scene: &Scene) -> Result<f64, String> {
-    let load = Load::crowd(tasks)?;
-    Run::starting_in(0, SETTLE_NS + START_NS * tasks as u64).sleep_until(u64::MAX);
-    let before_ns = used_ns(&load)?;
-    let run = scene.run_at_once();
-    let found = probes(1, RHYTHM, run)?;
-    let used_ns = used_ns(&load)?.saturating_sub(before_ns);
-    if used_ns < (run.end_ns - run.start_ns) / 2 * scene.cpus.len() as u64 {
-        return Err(format!("{tasks} tasks used only {used_ns} ns"));
-    }
-    Ok(median_of(&found))
+    Load::crowd(tasks)?.beside(|load| {
+        Run::starting_in(0, SETTLE_NS + START_NS * tasks as u64).sleep_until(u64::MAX);
+        let before_ns = used_ns(load)?;
+        let run = scene.run_at_once();
+        let found = probes(1, RHYTHM, run)?;
+        let used_ns = used_ns(load)?.saturating_sub(before_ns);
+        if used_ns < (run.end_ns - run.start_ns) / 2 * scene.cpus.len() as u64 {
+            return Err(format!("{tasks} tasks used only {used_ns} ns"));
+        }
+        Ok(median_of(&found))
+    })
 }
 
 fn used_ns(load: &Load) -> Result<u64, String> {

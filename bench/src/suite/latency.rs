@@ -34,30 +34,27 @@ pub fn floor(scene: &Scene) -> Result<Figures, String> {
 
 /// Beside two spinners per CPU.
 pub fn wakeup(scene: &Scene) -> Result<Figures, String> {
-    let _load = Load::spinners(scene.cpus.len() * 2)?;
-    probes(1, RHYTHM, scene.run_in(SETTLE_NS))
+    Load::spinners(scene.cpus.len() * 2)?.beside(|_| probes(1, RHYTHM, scene.run_in(SETTLE_NS)))
 }
 
 /// The same, after they have run for a while.
 pub fn longrun(scene: &Scene) -> Result<Figures, String> {
-    let _load = Load::spinners(scene.cpus.len() * 2)?;
-    probes(1, RHYTHM, scene.run_in(LONGRUN_NS))
+    Load::spinners(scene.cpus.len() * 2)?.beside(|_| probes(1, RHYTHM, scene.run_in(LONGRUN_NS)))
 }
 
 /// Beside two spinners per CPU, while programs are started many at a time.
 pub fn burst(scene: &Scene) -> Result<Figures, String> {
-    let _load = Load::spinners(scene.cpus.len() * 2)?;
-    in_storms(scene, 1, RHYTHM)
+    Load::spinners(scene.cpus.len() * 2)?.beside(|_| in_storms(scene, 1, RHYTHM))
 }
 
 /// Four interactive threads beside a spinner and a compiler per CPU, and storms.
 pub fn mixed(scene: &Scene) -> Result<Figures, String> {
-    let _load = Load::spinners(scene.cpus.len())?.with_compilers(scene.cpus.len())?;
+    let load = Load::spinners(scene.cpus.len())?.with_compilers(scene.cpus.len())?;
     let rhythm = Rhythm {
         work_ns: INTERACTIVE_WORK_NS,
         ..RHYTHM
     };
-    in_storms(scene, INTERACTIVE, rhythm)
+    load.beside(|_| in_storms(scene, INTERACTIVE, rhythm))
 }
 
 /// One load after the other, as they change the regime of the scheduler; each has its own figures.
@@ -72,20 +69,15 @@ pub fn contention(scene: &Scene) -> Result<Figures, String> {
         let p99 = found.iter().find(|(figure, _)| *figure == "p99_us");
         figures.extend(p99.map(|(_, value)| (name, *value)));
     };
+    let beside = |load: Load| load.beside(|_| floor(&phase));
     add("light_p99_us", floor(&phase)?);
-    {
-        let _load = Load::spinners(cpus.div_ceil(2))?;
-        add("half_p99_us", probes(1, RHYTHM, phase.run_in(SETTLE_NS))?);
-    }
-    {
-        let _load = Load::spinners(0)?.with_compilers(cpus * 2)?;
-        add("files_p99_us", probes(1, RHYTHM, phase.run_in(SETTLE_NS))?);
-    }
-    {
-        let _load = Load::spinners(cpus * 4)?;
-        add("heavy_p99_us", probes(1, RHYTHM, phase.run_in(SETTLE_NS))?);
-        add("storm_p99_us", in_storms(&phase, 1, RHYTHM)?);
-    }
+    add("half_p99_us", beside(Load::spinners(cpus.div_ceil(2))?)?);
+    let compilers = Load::spinners(0)?.with_compilers(cpus * 2)?;
+    add("files_p99_us", beside(compilers)?);
+    let (heavy, storm) = Load::spinners(cpus * 4)?
+        .beside(|_| Ok((floor(&phase)?, in_storms(&phase, 1, RHYTHM)?)))?;
+    add("heavy_p99_us", heavy);
+    add("storm_p99_us", storm);
     add("after_p99_us", floor(&phase)?);
     let worst = figures.iter().map(|(_, value)| *value);
     figures.push(("worst_p99_us", worst.fold(0.0, f64::max)));
@@ -93,13 +85,11 @@ pub fn contention(scene: &Scene) -> Result<Figures, String> {
 }
 
 fn in_storms(scene: &Scene, threads: usize, rhythm: Rhythm) -> Result<Figures, String> {
-    let mut storms = Load::storms(Storms {
+    let storms = Load::storms(Storms {
         programs: scene.cpus.len() * STORM_PER_CPU,
         interval_ns: STORM_INTERVAL_NS,
     })?;
-    let figures = probes(threads, rhythm, scene.run_in(SETTLE_NS))?;
-    storms.still_runs()?;
-    Ok(figures)
+    storms.beside(|_| probes(threads, rhythm, scene.run_in(SETTLE_NS)))
 }
 
 /// Probes that begin now, whose wake-ups count from the start of the run on.

@@ -44,11 +44,15 @@ impl Load {
         })
     }
 
-    /// Fails if any of them has ended, so that nothing is measured beside less than was asked for.
-    pub fn still_runs(&mut self) -> Result<(), String> {
+    /// Measures beside them. Fails if any of them has ended meanwhile: then that was beside less than was asked for.
+    pub fn beside<T>(
+        mut self,
+        measure: impl FnOnce(&Load) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let measured = measure(&self)?;
         let mut each = self.processes.iter_mut();
         if each.all(|process| matches!(process.0.try_wait(), Ok(None))) {
-            return Ok(());
+            return Ok(measured);
         }
         Err("what kept the machine busy has ended".to_owned())
     }
@@ -91,5 +95,34 @@ impl Drop for Load {
         }
         self.processes.clear();
         self.scratch = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_was_measured_beside_less_than_was_asked_for_is_no_result() {
+        // This program is no workload: as a child it ends at once.
+        let load = Load::storms(Storms {
+            programs: 1,
+            interval_ns: 1,
+        });
+        let measured = load.unwrap().beside(|load| {
+            let stat = format!("/proc/{}/stat", load.ids().next().unwrap());
+            while !fs::read_to_string(&stat).unwrap().contains(") Z ") {
+                std::thread::yield_now();
+            }
+            Ok(5)
+        });
+        assert_eq!(
+            measured,
+            Err("what kept the machine busy has ended".to_owned())
+        );
+        assert_eq!(Load::default().beside(|_| Ok(5)), Ok(5));
     }
 }

@@ -5,34 +5,31 @@ use std::sync::Mutex;
 use std::thread;
 
 use super::fairness::{evenness, received_by};
-use super::latency::probe_from;
+use super::latency::{RHYTHM, probe_from};
 use super::load::Load;
 use super::{Figures, SETTLE_NS, Scene};
-use crate::probe::Rhythm;
 use crate::run::{self, Run};
 use crate::stats::Samples;
 use crate::sys;
 
 const HOGS_PER_CPU: usize = 2;
-const SLEEPER: Rhythm = Rhythm {
-    min_ns: 3_000_000,
-    max_ns: 7_000_000,
-    work_ns: 50_000,
-};
 
 /// Figures of the bound sleepers and of the hogs that spread.
 pub fn pcpu(scene: &Scene) -> Result<Figures, String> {
-    let load = Load::spinners(scene.cpus.len() * HOGS_PER_CPU)?;
-    bind(&load, &scene.cpus[..1])?;
+    Load::spinners(scene.cpus.len() * HOGS_PER_CPU)?.beside(|load| released(scene, load))
+}
+
+fn released(scene: &Scene, load: &Load) -> Result<Figures, String> {
+    bind(load, &scene.cpus[..1])?;
     thread::sleep(std::time::Duration::from_nanos(SETTLE_NS));
-    bind(&load, &scene.cpus)?;
+    bind(load, &scene.cpus)?;
     let run = scene.run_in(SETTLE_NS);
     let collected = Mutex::new(Samples::default());
     let received_ns = thread::scope(|scope| {
         for cpu in &scene.cpus {
             run::thread(scope, "wl-bound", || sleep_on(*cpu, run, &collected))?;
         }
-        received_by(&load, run)
+        received_by(load, run)
     })?;
     let late = collected.into_inner().unwrap_or_default().summary();
     Ok(vec![
@@ -54,7 +51,7 @@ fn bind(load: &Load, cpus: &[usize]) -> Result<(), String> {
 fn sleep_on(cpu: usize, run: Run, collected: &Mutex<Samples>) {
     // It may go away meanwhile; then this is a sleeper like any other.
     let _ = sys::set_affinity(&[cpu]);
-    let own = probe_from(run, SLEEPER, cpu as u64);
+    let own = probe_from(run, RHYTHM, cpu as u64);
     if let Ok(mut all) = collected.lock() {
         all.append(own);
     }

@@ -22,7 +22,8 @@ pub enum Benchmark {
     /// Say what got better and what got worse from one archive to another
     ///
     /// What both have is compared, scheduler by scheduler; what only the older one has is named, and what only
-    /// the newer one has is counted. The exit status is 1 if anything got worse, or is in the older one only.
+    /// the newer one has is counted. The exit status is 1 if anything got worse in a mode of ours, or is in the older one
+    /// only; what the kernel's own scheduler and others have is shown and decides nothing.
     #[command(after_long_help = examples::help("pandemonium-bench-compare"))]
     Compare(CompareArguments),
 }
@@ -75,6 +76,9 @@ pub struct CompareArguments {
     #[arg(long, value_name = "PERCENT", default_value_t = pandemonium_bench::compare::THRESHOLD_PCT,
           value_parser = percent)]
     pub threshold: f64,
+    /// Answer in JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 fn percent(text: &str) -> Result<f64, String> {

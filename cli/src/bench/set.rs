@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pandemonium_bench::compare::{self, Change, Compared};
 use pandemonium_bench::conditions::Conditions;
-use pandemonium_bench::results::{EEVDF, Label, Results, Value};
+use pandemonium_bench::results::{EEVDF, Label, REAL, Results, Value};
 use pandemonium_bench::series::Series;
 use pandemonium_bench::under::Under;
-use pandemonium_bench::{compare, idle, suite, table};
+use pandemonium_bench::{idle, suite, table};
 use serde_json::{Value as Json, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -45,9 +46,6 @@ pub fn run(arguments: &SetArguments, out: &mut dyn Write) -> Result<(), Error> {
     if results.values.is_empty() {
         return done;
     }
-    results
-        .conditions
-        .insert(Conditions::here(arguments.seconds));
     both(done, show(arguments, &results, archive, out))
 }
 
@@ -74,7 +72,7 @@ fn rounds(
         seconds: arguments.seconds,
         label: Label {
             cpus: idle::cpus(),
-            time: "real".to_owned(),
+            time: REAL.to_owned(),
             scheduler: String::new(),
             round: 0,
         },
@@ -98,6 +96,8 @@ fn rounds(
             modes.require(mode)?;
         }
         results.values.extend(complete.values);
+        let here = Conditions::here(&series.label, arguments.seconds);
+        results.conditions.insert(here);
     }
     Ok(())
 }
@@ -120,7 +120,9 @@ fn show(
 
 fn print(arguments: &SetArguments, results: &Results, out: &mut dyn Write) -> Result<(), Error> {
     if arguments.json {
-        let values: Vec<Json> = results.values.iter().map(to_json).collect();
+        let conditions = results.conditions.first();
+        let each = results.values.iter();
+        let values: Vec<Json> = each.map(|value| to_json(value, conditions)).collect();
         print_json(&values, out)?;
     } else {
         write!(out, "{}", table::text(results))?;
@@ -128,8 +130,11 @@ fn print(arguments: &SetArguments, results: &Results, out: &mut dyn Write) -> Re
     Ok(out.flush()?)
 }
 
-fn to_json(value: &Value) -> Json {
+fn to_json(value: &Value, conditions: Option<&Conditions>) -> Json {
     json!({
+        "kernel": conditions.map(|conditions| &conditions.kernel),
+        "seconds": conditions.map(|conditions| conditions.seconds),
+        "time": value.label.time,
         "scheduler": value.label.scheduler,
         "cpus": value.label.cpus,
         "round": value.label.round,
@@ -144,9 +149,31 @@ pub fn compare(arguments: &CompareArguments, out: &mut dyn Write) -> Result<bool
     let read = |path: &Path| Results::read(path).map_err(Error::Failed);
     let (before, after) = (read(&arguments.before)?, read(&arguments.after)?);
     let found = compare::compare(&before, &after, arguments.threshold).map_err(Error::Failed)?;
-    write!(out, "{}", found.text)?;
+    if arguments.json {
+        print_json(&found.figures.iter().map(compared).collect::<Vec<_>>(), out)?;
+    } else {
+        write!(out, "{}", found.text())?;
+    }
     out.flush()?;
-    Ok(found.worse == 0)
+    Ok(found.worse() == 0)
+}
+
+fn compared(figure: &Compared) -> Json {
+    json!({
+        "change": match figure.change {
+            Some(Change::Worse) => "worse",
+            Some(Change::Better) => "better",
+            Some(Change::Same) => "same",
+            None => "gone",
+        },
+        "scheduler": figure.scheduler,
+        "time": figure.place.0,
+        "cpus": figure.place.1,
+        "workload": figure.row.workload,
+        "figure": figure.row.figure,
+        "before": figure.before,
+        "after": figure.after,
+    })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::args::{Args, SuiteOptions, Workload};
 use crate::conditions::Conditions;
-use crate::results::{Label, Results};
+use crate::results::{EEVDF, Label, REAL, Results, VIRTUAL};
 use crate::series::Series;
 use crate::under::{self, Under};
 use crate::{gate, plot, suite, sys, table};
@@ -16,15 +16,36 @@ pub fn results(args: &Args) -> Option<Result<(), String>> {
     match &args.workload {
         Workload::Suite(options) => Some(run(options, args.seconds)),
         Workload::Report { files, dir } => Some(report(files, dir.as_deref())),
-        Workload::Gate { baseline, files } => Some(hold(baseline, files)),
+        Workload::Gate {
+            renew,
+            baseline,
+            files,
+        } => Some(if *renew {
+            renew_baseline(baseline, files)
+        } else {
+            hold(baseline, files)
+        }),
         _ => None,
     }
 }
 
-/// Runs the set and prints its results; if a round fails, those of the rounds before it.
+/// Runs the set and prints the results of each round as soon as it is over, so that no later one can take them along.
 fn run(options: &SuiteOptions, seconds: u64) -> Result<(), String> {
+    let workloads = suite::choose(&options.rows)?;
+    let unsound = workloads
+        .iter()
+        .find(|workload| options.time == VIRTUAL && !workload.is_sound_in_virtual_time);
+    if let Some(workload) = unsound {
+        return Err(format!(
+            "{} means nothing in virtual time, where an idle CPU makes the others faster",
+            workload.name
+        ));
+    }
+    if options.scheduler == EEVDF {
+        under::require_own_of_kernel()?;
+    }
     let mut series = Series {
-        workloads: suite::choose(&options.rows)?,
+        workloads,
         seconds,
         label: Label {
             cpus: sys::allowed_cpus().len(),
@@ -40,24 +61,15 @@ fn run(options: &SuiteOptions, seconds: u64) -> Result<(), String> {
         Some(command) => Under::start(command, options.trace)?,
         None => Under::as_it_is(),
     };
-    let mut results = Results::default();
-    let mut outcome = Ok(());
     for round in options.round..options.round + options.rounds {
         series.label.round = round;
-        match series.run(&under, &|line| eprintln!("{line}")) {
-            Ok(found) => results.values.extend(found.values),
-            Err(sentence) => {
-                outcome = Err(sentence);
-                break;
-            }
-        }
-    }
-    drop(under);
-    if !results.values.is_empty() {
-        results.conditions.insert(Conditions::here(seconds));
+        let mut results = series.run(&under, &|line| eprintln!("{line}"))?;
+        results
+            .conditions
+            .insert(Conditions::here(&series.label, seconds));
         print!("{}", results.to_prom());
     }
-    outcome
+    Ok(())
 }
 
 fn report(files: &[PathBuf], dir: Option<&Path>) -> Result<(), String> {
@@ -75,7 +87,7 @@ fn report(files: &[PathBuf], dir: Option<&Path>) -> Result<(), String> {
     write("results.prom", &results.to_prom())?;
     write("report.txt", &text)?;
     write("report.md", &table::markdown(&results))?;
-    for time in ["virtual", "real"] {
+    for time in [VIRTUAL, REAL] {
         if results.places().iter().any(|place| place.0 == time) {
             write(&format!("{time}.svg"), &plot::bars(&results, time))?;
         }
@@ -88,13 +100,20 @@ fn report(files: &[PathBuf], dir: Option<&Path>) -> Result<(), String> {
 
 fn hold(baseline: &Path, files: &[PathBuf]) -> Result<(), String> {
     let results = read(files)?;
-    if !baseline.exists() {
-        return fs::write(baseline, gate::baseline(&results)?)
-            .map_err(|error| format!("{} cannot be written ({error})", baseline.display()));
-    }
     let stored = fs::read_to_string(baseline)
         .map_err(|error| format!("{} cannot be read ({error})", baseline.display()))?;
     print!("{}", gate::hold(&results, &stored)?);
+    Ok(())
+}
+
+/// Only what is complete takes the place of the one before.
+fn renew_baseline(baseline: &Path, files: &[PathBuf]) -> Result<(), String> {
+    let text = gate::baseline(&read(files)?)?;
+    let unfinished = baseline.with_extension("new");
+    fs::write(&unfinished, &text)
+        .and_then(|()| fs::rename(&unfinished, baseline))
+        .map_err(|error| format!("{} cannot be written ({error})", baseline.display()))?;
+    print!("{text}");
     Ok(())
 }
 
