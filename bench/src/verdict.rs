@@ -130,6 +130,14 @@ impl Bounds {
     }
 }
 
+/// On which value it depends at a place whether the goal of a row is reached, in the unit of the row; `None` if there
+/// is no goal, or if what it refers to was not measured.
+pub fn limit(results: &Results, here: &Place<'_>, row: &Row) -> Option<f64> {
+    let bounds = Bounds::of(results, here, row)?;
+    let upper = bounds.most.into_iter().chain(bounds.below);
+    bounds.least.or(upper.reduce(f64::min))
+}
+
 fn words(row: &Row, bounds: Option<&Bounds>) -> String {
     let Some(bounds) = bounds else {
         return if row.goal == Goal::Shown {
@@ -199,6 +207,26 @@ mod tests {
             ["adaptive", "bpf"],
             "as good as a peer is not below it"
         );
+    }
+
+    #[test]
+    fn the_limit_is_what_is_the_hardest_to_reach() {
+        let limit_of = |words: &str, values: &[(&str, &str, &str, f64)]| {
+            let row = ROWS.iter().find(|row| row.words == words).unwrap();
+            limit(&results(values), &HERE, row)
+        };
+        let median = ("eevdf", "wakeup", "p50_us", 60.0);
+        let peer = |value| ("bpfland", "wakeup", "p99_us", value);
+        let wakeup = |values: &[_]| limit_of("wake-up p99", values);
+        assert_eq!(wakeup(&[median]), Some(120.0));
+        assert_eq!(wakeup(&[median, peer(119.0)]), Some(119.0));
+        assert_eq!(wakeup(&[median, peer(121.0)]), Some(120.0));
+        assert_eq!(wakeup(&[peer(119.0)]), None);
+        assert_eq!(
+            limit_of("share among 4N sleepers, of fair", &[median]),
+            Some(0.9)
+        );
+        assert_eq!(limit_of("bound sleepers p99", &[median]), None);
     }
 
     #[test]

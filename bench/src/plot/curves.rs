@@ -1,15 +1,18 @@
-//! A panel for each thing that grows, a line for each scheduler. A flat line is a cost that does not grow.
+//! A panel for each thing that grows, a line for each scheduler. A flat line is a cost that does not grow, and one that
+//! doubles rises as high from 8 us as from 8 ms.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::{MARGIN, PANEL, colour, frame, title};
+use super::{MARGIN, MIDDLE, PANEL, SMALL, colour, frame, title};
 use crate::results::{Place, Results};
 use crate::suite::growth::{NAMES, RUNNABLE};
 use crate::verdict::number;
 
 /// Only there is a cost what a path has of instructions.
 const TIME: &str = "virtual";
+/// Room for the ticks of values: seven digits.
+const TICKS: f64 = 42.0;
 
 /// One line: the steps at which something was measured, and what was, us.
 type Line = Vec<(usize, f64)>;
@@ -47,7 +50,8 @@ pub fn curves(results: &Results) -> Option<String> {
     panels.extend(by("pipe p50 by CPUs", &|name| {
         medians(results, &places, name, "pipe")
     }));
-    Some(frame(&schedulers, &panels))
+    let words = format!("{TIME} time; logarithmic scale");
+    Some(frame(results, &words, &panels))
 }
 
 /// The figures of a workload that goes through its steps by itself.
@@ -79,34 +83,77 @@ fn medians(results: &Results, places: &[usize], name: &str, workload: &str) -> L
     points.collect()
 }
 
+/// Whole decades, each as high as any other.
+struct Axis {
+    /// The lowest and the highest power of ten.
+    low: i32,
+    high: i32,
+}
+
+impl Axis {
+    /// Around these values, and at least one decade. What is not above 0 has no place on it.
+    fn around(values: impl Iterator<Item = f64>) -> Axis {
+        let powers: Vec<f64> = values.filter(|v| *v > 0.0).map(f64::log10).collect();
+        let each = || powers.iter().copied();
+        let low = each().reduce(f64::min).unwrap_or(0.0).floor() as i32;
+        let high = each().reduce(f64::max).unwrap_or(0.0).ceil() as i32;
+        Axis {
+            low,
+            high: high.max(low + 1),
+        }
+    }
+
+    /// Where in a panel a value is; the bottom, if it is below the axis.
+    fn y(&self, value: f64) -> f64 {
+        let low = f64::from(self.low);
+        // Of 0 the logarithm is infinite, and of less it is no number, of which this takes the other.
+        let above = value.log10().max(low) - low;
+        let (_, _, top, bottom) = MARGIN;
+        let base = PANEL.1 - bottom;
+        base - (base - top) * above / f64::from(self.high - self.low)
+    }
+
+    /// A line with its value for each power of ten, from one x to another.
+    fn ticks(&self, left: f64, right: f64) -> String {
+        let mut text = String::new();
+        for power in self.low..=self.high {
+            let tick = 10_f64.powi(power);
+            let y = self.y(tick);
+            let _ = writeln!(
+                text,
+                "<line x1=\"{left}\" y1=\"{y:.1}\" x2=\"{right}\" y2=\"{y:.1}\" stroke=\"#dddddd\"/>\
+                 <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\" font-size=\"{SMALL}\" \
+                 fill=\"#666666\">{tick:.*}</text>",
+                left - 4.0,
+                y + SMALL * MIDDLE,
+                power.min(0).unsigned_abs() as usize,
+            );
+        }
+        text
+    }
+}
+
 /// One panel; `None` if nothing of it was measured.
 fn panel(words: &str, schedulers: &[String], lines: &[Line]) -> Option<String> {
-    let highest = lines
-        .iter()
-        .flatten()
-        .map(|point| point.1)
-        .reduce(f64::max)?;
+    if lines.iter().all(Vec::is_empty) {
+        return None;
+    }
     // No line need have all of them: a scheduler may have failed at some.
     let steps: BTreeSet<usize> = lines.iter().flatten().map(|point| point.0).collect();
-    let (left, right, top, bottom) = MARGIN;
-    let (width, height) = (PANEL.0 - left - right, PANEL.1 - top - bottom);
+    let left = MARGIN.0 + TICKS;
+    let width = PANEL.0 - left - MARGIN.1;
     let x = |step: usize| {
         let at = steps.range(..step).count();
         left + width * (at as f64 + 0.5) / steps.len() as f64
     };
-    let y = |value: f64| top + height * (1.0 - value / highest.max(f64::MIN_POSITIVE));
-    let mut text = title(words, highest, "us");
-    let _ = writeln!(
-        text,
-        "<line x1=\"{left}\" y1=\"{0:.1}\" x2=\"{1:.1}\" y2=\"{0:.1}\" stroke=\"#cccccc\"/>",
-        y(0.0),
-        left + width
-    );
+    let axis = Axis::around(lines.iter().flatten().map(|point| point.1));
+    let mut text = title(words, "us");
+    text.push_str(&axis.ticks(left, left + width));
     let measured = schedulers.iter().zip(lines).enumerate();
     for (index, (name, line)) in measured.filter(|(_, (_, line))| !line.is_empty()) {
         let points: Vec<String> = line
             .iter()
-            .map(|(step, value)| format!("{:.1},{:.1}", x(*step), y(*value)))
+            .map(|(step, value)| format!("{:.1},{:.1}", x(*step), axis.y(*value)))
             .collect();
         let _ = writeln!(
             text,
@@ -119,7 +166,7 @@ fn panel(words: &str, schedulers: &[String], lines: &[Line]) -> Option<String> {
                 text,
                 "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"{}\"><title>{name}, {step}: {} us</title></circle>",
                 x(*step),
-                y(*value),
+                axis.y(*value),
                 colour(index),
                 number(*value)
             );
@@ -130,7 +177,7 @@ fn panel(words: &str, schedulers: &[String], lines: &[Line]) -> Option<String> {
             text,
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{step}</text>",
             x(*step),
-            top + height + 16.0
+            PANEL.1 - MARGIN.3 + 16.0
         );
     }
     Some(text)
@@ -142,32 +189,91 @@ mod tests {
     use super::*;
     use crate::results::tests::results;
 
-    #[test]
-    fn a_cost_that_does_not_grow_is_a_flat_line_and_one_that_doubles_begins_at_half_the_height() {
+    /// The points of each line.
+    fn lines(svg: &str) -> Vec<Vec<(f64, f64)>> {
+        let point = |point: &str| {
+            let (x, y) = point.split_once(',').unwrap();
+            (x.parse().unwrap(), y.parse().unwrap())
+        };
+        svg.lines()
+            .filter_map(|line| line.strip_prefix("<polyline points=\""))
+            .map(|rest| rest.split_once('"').unwrap().0)
+            .map(|points| points.split(' ').map(point).collect())
+            .collect()
+    }
+
+    /// The values at which there is a tick, and where.
+    fn ticks(svg: &str) -> Vec<(&str, f64)> {
+        svg.lines()
+            .filter(|line| line.starts_with("<line "))
+            .map(|line| {
+                let said = line.trim_end_matches("</text>").rsplit_once('>').unwrap().1;
+                let (_, rest) = line.split_once("y1=\"").unwrap();
+                (said, rest.split_once('"').unwrap().0.parse().unwrap())
+            })
+            .collect()
+    }
+
+    /// The picture of wake-ups beside more and more runnable tasks, of these many us.
+    fn picture(measured: &[(&str, &[f64])]) -> String {
         let mut values: Vec<(&str, &str, &str, f64)> = Vec::new();
-        for (index, (_, figure)) in RUNNABLE.iter().enumerate() {
-            values.push(("adaptive", "runnable", figure, 8.0));
-            values.push(("eevdf", "runnable", figure, 4.0 + 4.0 * (index / 4) as f64));
+        for (scheduler, line) in measured {
+            let steps = RUNNABLE.iter().zip(*line);
+            values.extend(steps.map(|((_, figure), v)| (*scheduler, "runnable", *figure, *v)));
         }
-        values.extend(
-            NAMES
-                .iter()
-                .map(|(_, figure)| ("adaptive", "names", *figure, 5.0)),
-        );
-        let svg = curves(&results(&values)).unwrap();
-        // The content is 276 wide from 12 and 128 high from 34, in five steps.
-        let flat = "points=\"39.6,34.0 94.8,34.0 150.0,34.0 205.2,34.0 260.4,34.0\"";
-        let rising = "points=\"39.6,98.0 94.8,98.0 150.0,98.0 205.2,98.0 260.4,34.0\"";
-        assert!(svg.contains(flat) && svg.contains(rising), "{svg}");
-        assert!(
-            svg.contains("<title>eevdf, 10000: 8.00 us</title>"),
-            "{svg}"
-        );
+        curves(&results(&values)).unwrap()
+    }
+
+    #[test]
+    fn a_cost_that_does_not_grow_is_a_flat_line_and_one_that_doubles_rises_as_high_anywhere() {
+        let svg = picture(&[
+            ("eevdf", &[17_000.0, 34_000.0]),
+            ("adaptive", &[8.0, 8.0]),
+            ("bpf", &[8.0, 16.0]),
+        ]);
+        let rises: Vec<f64> = lines(&svg).iter().map(|l| l[0].1 - l[1].1).collect();
+        // Five decades in 154, of each of which a doubling is 0.301.
+        for (rise, expected) in rises.iter().zip([9.27, 0.0, 9.27]) {
+            assert!((rise - expected).abs() < 0.11, "{rises:?}");
+        }
+        assert!(svg.contains("<title>eevdf, 100: 34000 us</title>"), "{svg}");
         assert_eq!(
             svg.matches("<g ").count(),
-            2,
+            1,
             "no panel of what was not measured"
         );
+    }
+
+    #[test]
+    fn every_power_of_ten_around_what_was_measured_has_a_tick() {
+        let said = |measured: &[f64]| -> Vec<String> {
+            let svg = picture(&[("bpf", measured)]);
+            ticks(&svg).iter().map(|t| t.0.to_owned()).collect()
+        };
+        assert_eq!(said(&[8.0, 200.0]), ["1", "10", "100", "1000"]);
+        assert_eq!(said(&[10.0, 10.0]), ["10", "100"], "at least one decade");
+        assert_eq!(said(&[0.02, 1.0]), ["0.01", "0.1", "1"]);
+
+        let svg = picture(&[("bpf", &[8.0, 200.0, 100.0])]);
+        let y: Vec<f64> = ticks(&svg).iter().map(|tick| tick.1).collect();
+        assert_eq!((y[0], y[3]), (194.0, 40.0), "from the foot to the top");
+        for pair in y.windows(2) {
+            assert!((pair[0] - pair[1] - 154.0 / 3.0).abs() < 0.11, "{y:?}");
+        }
+        assert_eq!(lines(&svg)[0][2].1, y[2], "100 us are at their tick");
+        assert!(svg.contains(">us</text>"), "{svg}");
+    }
+
+    #[test]
+    fn what_is_not_above_zero_lies_at_the_foot_and_leaves_the_axis_alone() {
+        let svg = picture(&[("bpf", &[50.0, 0.0, -3.0])]);
+        let y: Vec<f64> = lines(&svg)[0].iter().map(|point| point.1).collect();
+        assert_eq!(ticks(&svg), [("10", 194.0), ("100", 40.0)]);
+        assert_eq!(y[1..], [194.0, 194.0]);
+        assert!(y[0] < 194.0, "{y:?}");
+        let nothing = picture(&[("bpf", &[0.0, 0.0])]);
+        assert_eq!(ticks(&nothing), [("1", 194.0), ("10", 40.0)]);
+        assert_eq!(lines(&nothing)[0][0].1, 194.0);
     }
 
     #[test]
@@ -180,13 +286,15 @@ mod tests {
             ("bpf", "runnable", thousand.1, 4.0),
         ]))
         .unwrap();
-        // Three steps in 276 from 12.
-        let both = svg.contains("points=\"58.0,34.0 242.0,34.0\"")
-            && svg.contains("points=\"150.0,34.0 242.0,98.0\"");
-        assert!(both, "{svg}");
-        for (x, step) in [(58, 10), (150, 100), (242, 1000)] {
+        let x: Vec<Vec<f64>> = lines(&svg)
+            .iter()
+            .map(|line| line.iter().map(|point| point.0).collect())
+            .collect();
+        // Three steps in 234 from 54.
+        assert_eq!(x, [[93.0, 249.0], [171.0, 249.0]]);
+        for (x, step) in [(93, 10), (171, 100), (249, 1000)] {
             let label =
-                format!("<text x=\"{x}.0\" y=\"178.0\" text-anchor=\"middle\">{step}</text>");
+                format!("<text x=\"{x}.0\" y=\"210.0\" text-anchor=\"middle\">{step}</text>");
             assert!(svg.contains(&label), "{svg}");
         }
     }
