@@ -136,7 +136,7 @@ fn differing_conditions(places: &[(String, usize)], a: &Results, b: &Results) ->
     let mut lines = BTreeSet::new();
     for (time, cpus) in places {
         let here = Place { time, cpus: *cpus };
-        let [of_a, of_b] = [a, b].map(|results| conditions::words(&results.conditions, &here));
+        let [of_a, of_b] = [a, b].map(|results| conditions::words_of(&results.conditions, &here));
         if of_a != of_b && !of_a.is_empty() && !of_b.is_empty() {
             lines.extend([format!("A is of {of_a}\n"), format!("B is of {of_b}\n")]);
         }

@@ -63,14 +63,16 @@ impl Conditions {
     }
 }
 
-/// Those of a place, for people; nothing if no archive says.
-pub fn words(all: &BTreeSet<Conditions>, here: &Place<'_>) -> String {
-    let each = all
-        .iter()
-        .filter(|conditions| conditions.cpus == here.cpus && conditions.time == here.time);
-    each.map(Conditions::words)
-        .collect::<Vec<_>>()
-        .join(" and ")
+/// These for people, whatever their places; nothing if there are none.
+pub fn words<'a>(some: impl Iterator<Item = &'a Conditions>) -> String {
+    let each: BTreeSet<String> = some.map(Conditions::words).collect();
+    each.into_iter().collect::<Vec<_>>().join(" and ")
+}
+
+/// Those of a place for people; nothing if no archive says.
+pub fn words_of(all: &BTreeSet<Conditions>, here: &Place<'_>) -> String {
+    let is_there = |one: &&Conditions| (one.cpus, one.time.as_str()) == (here.cpus, here.time);
+    words(all.iter().filter(is_there))
 }
 
 /// A line for each with its explanation; nothing if there are none.

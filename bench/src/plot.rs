@@ -4,9 +4,8 @@ mod bars;
 mod curves;
 
 use std::fmt::Write as _;
-use std::iter;
 
-use crate::conditions::Conditions;
+use crate::conditions;
 use crate::results::Results;
 pub use bars::bars;
 pub use curves::curves;
@@ -44,8 +43,11 @@ fn frame(results: &Results, words: &str, panels: &[String]) -> String {
             x + 17.0
         );
     }
-    let conditions = results.conditions.iter().map(Conditions::words);
-    let about: Vec<String> = iter::once(words.to_owned()).chain(conditions).collect();
+    let mut about = vec![
+        words.to_owned(),
+        conditions::words(results.conditions.iter()),
+    ];
+    about.retain(|words| !words.is_empty());
     let _ = writeln!(
         text,
         "<text x=\"14\" y=\"42\" fill=\"#666666\">{}</text>",

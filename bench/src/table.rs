@@ -13,7 +13,7 @@ pub fn text(results: &Results) -> String {
     let mut text = String::new();
     for (time, cpus) in results.places() {
         let here = Place { time: &time, cpus };
-        let conditions = conditions::words(&results.conditions, &here);
+        let conditions = conditions::words_of(&results.conditions, &here);
         let comma = if conditions.is_empty() { "" } else { ", " };
         let _ = writeln!(text, "{cpus} CPUs, {time} time{comma}{conditions}");
         text.push_str(&lay_out(&lines(results, &here, &schedulers)));
