@@ -67,17 +67,20 @@ static __always_inline bool has_behaved(const struct task_ctx *t)
 
 static __always_inline void rescore(const struct task_struct *p, struct task_ctx *t)
 {
+	u32 tier = TIER_INTERACTIVE;
+
 	if (is_boosted(t)) {
 		t->tier = TIER_LAT_CRITICAL;
 		return;
 	}
-	if (t->age < AGE_CLASSIFIED && !t->pinned)
-		return;
-	t->lat_cri = lat_cri_score(t->wakeup_freq >> RATE_FRACTION_BITS,
-				   t->csw_rate >> RATE_FRACTION_BITS, t->avg_runtime_ns,
-				   t->runtime_dev_ns);
-	t->tier = floor_tier(p, pinned_or(t, tier_of_score(t->lat_cri, knobs.lat_cri_thresh_high,
-							   interactive_threshold())));
+	if (t->age >= AGE_CLASSIFIED || t->pinned) {
+		t->lat_cri = lat_cri_score(t->wakeup_freq >> RATE_FRACTION_BITS,
+					   t->csw_rate >> RATE_FRACTION_BITS, t->avg_runtime_ns,
+					   t->runtime_dev_ns);
+		tier = pinned_or(t, tier_of_score(t->lat_cri, knobs.lat_cri_thresh_high,
+						  interactive_threshold()));
+	}
+	t->tier = floor_tier(p, tier);
 }
 
 /*
@@ -147,8 +150,6 @@ static __always_inline void classify_sleep(const struct task_struct *p, struct t
 	t->avg_runtime_ns = ewma(t->avg_runtime_ns, run, t->age);
 	t->awake_run_ns = 0;
 	t->queued_ns = 0;
-	if (t->age < AGE_CLASSIFIED)
-		t->tier = floor_tier(p, TIER_INTERACTIVE);
 	rescore(p, t);
 }
 

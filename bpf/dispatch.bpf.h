@@ -77,16 +77,19 @@ static __always_inline bool could_go_on(const struct task_struct *prev)
 }
 
 /* It goes on in its queue's turn. */
-static __always_inline void go_on(s32 cpu, struct task_struct *prev, struct task_ctx *t,
-				  u64 slice_ns, u64 now)
+VERIFIED_ONCE int go_on(s32 cpu, struct task_struct *prev __arg_trusted, struct task_ctx *t,
+			u64 slice_ns, u64 now)
 {
 	struct cpu_ctx *c = cpu_ctx_of(cpu);
 
+	if (!t)
+		return 0;
 	queue_state_of(t->queue)->served_ns = now;
 	c->boosted = is_boosted(t);
 	c->tier = tier_on_cpu(t);
 	scx_bpf_task_set_slice(prev, begin_slice(t, slice_ns, now));
 	count(CNT_KEEPS);
+	return 0;
 }
 
 /* Step 8. Nobody else wants the CPU: what ran goes on with a fresh slice. */
@@ -161,19 +164,22 @@ static __always_inline u64 nr_waiting(s32 cpu)
 static __always_inline bool take_work(s32 cpu, struct task_struct *prev, struct task_ctx *t,
 				      u64 now)
 {
+	u32 longest;
 	bool late;
 
 	if (rescue_overflow(cpu, has_just_begun(t), now) || take_launch(cpu, now) ||
-	    take_own(cpu, now) || force_batch(cpu, now) || rescue_starved(cpu, now) ||
-	    take_node_interactive(cpu, now))
+	    take_own(cpu, now) || force_batch(cpu, now))
+		return true;
+	longest = longest_batch(cpu, now);
+	if (rescue_starved(longest, now) || take_node_interactive(cpu, now))
 		return true;
 	if (goes_on(cpu, t)) {
 		/* As long as before; running() decides anew when it has lost the CPU. */
 		go_on(cpu, prev, t, t->slice_ns, now);
 		return true;
 	}
-	late = batch_overdue(cpu, now);
-	if (!take_batch(cpu, late, now))
+	late = waits_longer(longest, now, knobs.sojourn_thresh_ns);
+	if (!take_batch(cpu, !late || longest < NODE_QUEUES, now))
 		return false;
 	if (late)
 		count(CNT_SOJOURN_RESCUES);

@@ -50,7 +50,7 @@ VERIFIED_ONCE u64 own_turn_ns(s32 cpu, u64 own, u64 now)
 	u64 part = own * nr_online;
 	u64 bound, all, turn_ns;
 
-	if (own <= 1 ||
+	if (own <= 1 || !nr_queued(interactive) ||
 	    time_delta(now, queue_state_of(interactive)->filled_ns) < BATCH_STALL_MAX_NS)
 		return 0;
 	bound = own + nr_bound_elsewhere(cpu);
@@ -107,7 +107,7 @@ VERIFIED_ONCE bool force_batch(s32 cpu, u64 now)
 	u32 queue = node_queue(cpu, QUEUE_BATCH);
 
 	if (!is_batch_due(cpu, 0, now) || !interactive_waits(cpu) || is_postponed(cpu, now) ||
-	    (!nr_running(queue) && !claim_turn(queue, now)) || !take_batch(cpu, false, now))
+	    (!nr_running(queue) && !claim_turn(queue, now)) || !take_batch(cpu, true, now))
 		return false;
 	count(CNT_DEFICIT_FORCED);
 	return true;

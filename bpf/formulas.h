@@ -195,10 +195,13 @@ FORMULA u64 vtime_clamp(u64 vtime, u64 clock, u64 credit_ns, u64 ceiling_ns)
 FORMULA u64 wake_credit_ns(u32 wakeup_freq, u64 lag_scale, u64 queued_per_cpu, u64 avg_runtime_ns)
 {
 	u64 units = clamp_u64((u64)wakeup_freq * lag_scale / 4, 1, CREDIT_UNITS_MAX);
-	u64 credit = CREDIT_UNIT_NS * units / (queued_per_cpu < 64 ? queued_per_cpu + 1 : 64);
+	u64 credit = CREDIT_UNIT_NS * units;
 	u64 most = CREDIT_RUNS_MAX * avg_runtime_ns;
 
-	return queued_per_cpu && most < credit ? most : credit;
+	if (!queued_per_cpu)
+		return credit;
+	credit /= queued_per_cpu < 64 ? queued_per_cpu + 1 : 64;
+	return most < credit ? most : credit;
 }
 
 /* Queue position counts time already awake, so a task that runs on sinks, though not far behind the front. */

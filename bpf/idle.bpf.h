@@ -97,10 +97,12 @@ static __always_inline bool has_waiters(s32 cpu)
 VERIFIED_ONCE int wake_leaving_cpu(void)
 {
 	const struct cpumask *online = scx_bpf_get_online_cpumask();
-	u32 cpu = leaving_cpu - 1;
+	u32 leaving = leaving_cpu;
+	u32 cpu = leaving - 1;
 
+	/* Meanwhile the next one may be on its way. */
 	if (!bpf_cpumask_test_cpu(cpu, online))
-		leaving_cpu = 0;
+		__sync_val_compare_and_swap(&leaving_cpu, leaving, 0);
 	else if (bpf_ksym_exists(scx_bpf_kick_cpu___optional))
 		scx_bpf_kick_cpu___optional(cpu, SCX_KICK_IDLE);
 	scx_bpf_put_cpumask(online);
@@ -211,7 +213,7 @@ VERIFIED_ONCE s32 claim_elsewhere(u32 home, u32 how)
 	/* Asked here, so that most machines' verifiers need not look at the rest. */
 	if (topology.nr_llcs <= 1)
 		return -1;
-	bpf_for(i, 0, 2 * nr_words) {
+	bpf_for(i, 0, topology.nr_nodes > 1 ? 2 * nr_words : nr_words) {
 		bool is_far = i >= nr_words;
 		u32 number = is_far ? i - nr_words : i;
 		u32 llc = number / LLC_WORDS & (MAX_LLCS - 1);

@@ -102,11 +102,7 @@ void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
 	u32 queue;
 
 	if (!t) {
-		insert(p, SCX_DSQ_GLOBAL, enq_flags);
-		return;
-	}
-	if (is_only_changed(p, enq_flags)) {
-		insert(p, SCX_DSQ_LOCAL, 0);
+		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SLICE_UNDECIDED_NS, enq_flags);
 		return;
 	}
 	count(wakeup ? CNT_WAKEUPS : CNT_REQUEUES);
@@ -181,6 +177,7 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	} else {
 		c->protected_until = now + protected_ns(t, cpu, now);
 		begin_batch_run(c, t);
+		note_growing(c, t);
 		c->launch_until = 0;
 	}
 	slice = begin_slice(t, task_slice(p, t, cpu, now), now);
@@ -193,13 +190,15 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)
 {
 	struct task_ctx *t = task_ctx_of(p);
-	struct cpu_ctx *c = cpu_ctx_of(scx_bpf_task_cpu(p));
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_ctx *c = cpu_ctx_of(cpu);
 	u64 now = scx_bpf_now();
 	bool sleeps;
 
 	c->tier = NR_TIERS;
-	if (t)
-		charge_run(p, t, scx_bpf_task_cpu(p), now);
+	/* Of what runs from here on and is not ours nobody knows. */
+	c->wake_tail_ns = ~0ULL;
+	charge_run(p, t, cpu, now);
 	end_batch_run(c);
 	if (!t)
 		return;
@@ -209,11 +208,16 @@ void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)
 		learn_wake_tail(t, sleeps ? time_delta(now, c->woke_ns) : WAKE_TAIL_MAX_NS);
 	if (is_time_to_look(t, sleeps))
 		look_at(p, t);
-	if (!runnable) {
+	if (sleeps) {
+		/* Its turn is over; one that was interrupted goes on. */
+		if (t->queue & QUEUE_BATCH)
+			c->protected_until = 0;
 		leave_group(t);
-		if (sleeps)
-			begin_sleep(p, t, now);
-		else if (c->online)
+		begin_sleep(p, t, now);
+		return;
+	}
+	if (!runnable) {
+		if (c->online)
 			keep_slice(t, now);
 		return;
 	}

@@ -43,15 +43,15 @@ u32 prologue_depth SEC(".data.state");
 /* The last tick of any CPU writes, the daemon reads: userspace cannot ask for this clock. */
 u64 last_tick_ns SEC(".data.tick");
 /*
- * Ticks and enqueues write, everybody reads.
+ * Ticks and enqueues write; what wake-ups and dispatches read has a line that these seldom write.
  * @resumed_ns is the end of the last suspend; nothing waited before it.
  * @score_average has eight bits of fraction.
  */
 struct load_state {
-	u64 burst_until;
 	u64 window_start;
 	u64 window_wakeups;
 	u64 score_average;
+	u64 burst_until __attribute__((aligned(CACHE_LINE)));
 	u64 resumed_ns;
 } load_state SEC(".data.load");
 
@@ -64,7 +64,7 @@ s32 nr_stealable SEC(".data.stealable") __attribute__((aligned(CACHE_LINE)));
  * @front is that of the last task that started after it woke; of interactive queues only.
  * @had is what each of its tasks has had, on average, in virtual time; of batch queues only.
  * @served_ns is when a task was last taken from it, or came into it while it was empty.
- * @filled_ns is when it was last empty.
+ * @filled_ns is when work last came into it while it was empty.
  * @turn_ns is when the last run of a turn's length from it began, or new work came into it while it was empty; earlier, if
  * what ran was no turn of all (see turn_of_all()). Of interactive queues it is when one last began that was neither short
  * and rare nor interrupted, or it was last empty.
@@ -142,6 +142,8 @@ struct cpu_ctx {
 	/* What runs here came from this batch queue, and where its turn stands there; 0 if from none. */
 	u32 batch_queue;
 	bool runs_grown;
+	/* What runs is a compositor with budget left. */
+	bool boosted;
 	u64 turn_vtime;
 	/* How far what its own batch queue had is above what the node's had where both are even. */
 	u64 own_offset;
@@ -150,8 +152,6 @@ struct cpu_ctx {
 	bool online;
 	/* The first that the running task woke on its way to sleep waits in the local queue. */
 	bool hands_over;
-	/* What runs is a compositor with budget left. */
-	bool boosted;
 	/* Until when a program that is being launched goes before unknown work here; see launch.bpf.h. */
 	u64 launch_until;
 	/* When a turn of batch work began to wait for what is short and rare, last. */

@@ -11,24 +11,6 @@
 /* What should go on for more than this can be interrupted for what is short. */
 #define LONG_REST_NS (250 * NSEC_PER_USEC_)
 
-/* Of the kernel's own flags, in kernel/sched/sched.h: the task was taken off its queue to change something about it. */
-#define ENQUEUE_RESTORE 0x02
-
-/* Its size differs between kernels. */
-static __always_inline bool is_on_cpu(const struct task_struct *p)
-{
-	u32 on_cpu = 0;
-
-	bpf_core_read(&on_cpu, bpf_core_field_size(p->on_cpu), &p->on_cpu);
-	return on_cpu;
-}
-
-/* What runs goes on at once where it does, and anything claimed for it meanwhile would be lost. */
-static __always_inline bool is_only_changed(const struct task_struct *p, u64 enq_flags)
-{
-	return enq_flags & ENQUEUE_RESTORE && is_on_cpu(p);
-}
-
 /*
  * Puts the task into the local queue of the CPU it was selected for. With SCX_ENQ_IMMED, where the
  * kernel has it, a task that cannot run at once comes back to enqueue() instead of lingering.
@@ -378,8 +360,9 @@ VERIFIED_ONCE bool place_on_idle(struct task_struct *p __arg_trusted, struct tas
 {
 	s32 cpu;
 
-	if (!t || p->nr_cpus_allowed == 1 || cannot_migrate(p) ||
-	    (restricted && !mask_allows(p, prev_cpu)))
+	/* What is not restricted can migrate. */
+	if (!t || p->nr_cpus_allowed == 1 ||
+	    (restricted && (cannot_migrate(p) || !mask_allows(p, prev_cpu))))
 		return false;
 	if (is_selector_on() && has_idle_bit(prev_cpu) && !restricted)
 		cpu = claim_for(p, t, prev_cpu);

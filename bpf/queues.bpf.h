@@ -385,7 +385,7 @@ static __always_inline u64 interactive_deadline(struct task_struct *p, const str
 		front = vtime_later(q->front, q->clock - CREDIT_UNIT_NS * CREDIT_UNITS_MAX);
 		deadline = vtime_earlier(deadline, front + service_vtime(p, t, BEHIND_FRONT_NS));
 	}
-	return is_short_and_rare(t) ? deadline - RARE_LEAD_NS : deadline;
+	return t->waits_rare ? deadline - RARE_LEAD_NS : deadline;
 }
 
 VERIFIED_ONCE int queue_insert_entered(struct task_struct *p __arg_trusted, struct task_ctx *t,
@@ -402,13 +402,6 @@ VERIFIED_ONCE int queue_insert_entered(struct task_struct *p __arg_trusted, stru
 	return 0;
 }
 
-/* Into a queue of the kernel's, for the slice that running() decides on. */
-VERIFIED_ONCE int insert(struct task_struct *p __arg_trusted, u64 dsq, u64 enq_flags)
-{
-	scx_bpf_dsq_insert(p, dsq, SLICE_UNDECIDED_NS, enq_flags);
-	return 0;
-}
-
 /* Into the local queue @dsq, that of @cpu: the task is next there, in no queue of ours, and pays as work of the node. */
 VERIFIED_ONCE int place(struct task_struct *p __arg_trusted, struct task_ctx *t, s32 cpu, u64 dsq,
 			u64 enq_flags)
@@ -420,7 +413,8 @@ VERIFIED_ONCE int place(struct task_struct *p __arg_trusted, struct task_ctx *t,
 	queue = node_queue(cpu, queue_kind_of(t));
 	if (t->queued || t->queue != queue)
 		move_to(t, queue);
-	return insert(p, dsq, enq_flags);
+	scx_bpf_dsq_insert(p, dsq, SLICE_UNDECIDED_NS, enq_flags);
+	return 0;
 }
 
 /*

@@ -79,6 +79,9 @@ VERIFIED_ONCE int charge_run(struct task_struct *p __arg_trusted, struct task_ct
 	if (!t)
 		return 0;
 	ran = time_delta(now, t->started_ns);
+	/* Charged a moment ago: dispatch() does, and then stopping() does. */
+	if (!ran)
+		return 0;
 	delta = service_vtime(p, t, ran);
 	if (t->is_compositor) {
 		t->boost_ns = boost_left(t, now);
@@ -114,7 +117,6 @@ static __always_inline void begin_batch_run(struct cpu_ctx *c, const struct task
 	c->batch_queue = t->queue;
 	c->turn_vtime = turn_vtime(t);
 	__sync_fetch_and_add(&queue_state_of(t->queue)->running, 1);
-	note_growing(c, t);
 }
 
 static __always_inline void end_batch_run(struct cpu_ctx *c)
@@ -146,7 +148,7 @@ static __always_inline void run_as_batch(struct task_struct *p, struct task_ctx 
  * Whether batch work of this CPU's own queue, or of its node's, comes after that of the other, which waits, since each of
  * its tasks has had more. What is much more is forgotten, most of all what one had while nobody waited in the other.
  */
-static __always_inline bool comes_after_other_batch(s32 cpu, bool is_own)
+VERIFIED_ONCE bool comes_after_other_batch(s32 cpu, bool is_own)
 {
 	struct cpu_ctx *c = cpu_ctx_of(cpu);
 	const struct queue_state *own = queue_state_of(cpu_queue(cpu, QUEUE_BATCH));
@@ -170,15 +172,11 @@ static __always_inline u32 longest_batch(s32 cpu, u64 now)
 	return queue_wait_ns(own, now) > queue_wait_ns(node, now) ? own : node;
 }
 
-/*
- * Steps 5 and 6. Batch work of this CPU's own queue or of its node's, whichever has had less; if that says nothing, what is
- * @late goes by who has waited longer.
- */
-VERIFIED_ONCE bool take_batch(s32 cpu, bool late, u64 now)
+/* Steps 5 and 6. Batch work of this CPU's own queue or of its node's, whichever has had less; @own_first if that says nothing. */
+VERIFIED_ONCE bool take_batch(s32 cpu, bool own_first, u64 now)
 {
 	u32 own = cpu_queue(cpu, QUEUE_BATCH);
 	u32 node = node_queue(cpu, QUEUE_BATCH);
-	bool own_first = !late || longest_batch(cpu, now) == own;
 
 	if (comes_after_other_batch(cpu, own_first))
 		own_first = !own_first;
@@ -341,11 +339,13 @@ VERIFIED_ONCE bool take_out_of_turn(u32 queue, s32 cpu, u32 scan, u64 now, u32 d
 VERIFIED_ONCE bool take_starved_task(u32 queue, s32 cpu, u64 now)
 {
 	struct queue_state *q = queue_state_of(queue);
-	bool from_tail = nr_queued(queue) > SCAN_DEPTH && now / SCAN_AGAIN_NS & 1;
-	u32 scan = from_tail ? SCAN_STARVED_TAIL : SCAN_STARVED_HEAD;
+	bool from_tail;
+	u32 scan;
 
-	if (time_before(now, q->scan_after) || !nr_queued(queue))
+	if (!nr_queued(queue) || time_before(now, q->scan_after))
 		return false;
+	from_tail = nr_queued(queue) > SCAN_DEPTH && now / SCAN_AGAIN_NS & 1;
+	scan = from_tail ? SCAN_STARVED_TAIL : SCAN_STARVED_HEAD;
 	q->scan_after = now + SCAN_PERIOD_NS;
 	if (!take_out_of_turn(queue, cpu, scan, now, SCAN_DEPTH))
 		return false;
@@ -437,9 +437,9 @@ VERIFIED_ONCE bool rescue_overflow(s32 cpu, bool has_just_begun, u64 now)
 }
 
 /* Step 3. The safety net: a batch queue that nobody served. */
-static __always_inline bool rescue_starved(s32 cpu, u64 now)
+static __always_inline bool rescue_starved(u32 longest, u64 now)
 {
-	if (!queue_take_late(longest_batch(cpu, now), now, limits.starvation_rescue_ns))
+	if (!queue_take_late(longest, now, limits.starvation_rescue_ns))
 		return false;
 	count(CNT_STARVATION_RESCUES);
 	return true;

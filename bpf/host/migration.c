@@ -95,8 +95,7 @@ static void restore(struct task_struct *p)
 }
 
 /*
- * Somebody on @changer has changed something about the task. What runs is taken off its CPU and put back at once,
- * and whatever the scheduler asked for between the two does not happen.
+ * Somebody on @changer has changed something about the task. What runs is taken off its CPU and put back at once.
  */
 void kernel_change(struct task_struct *p, s32 changer)
 {
@@ -106,11 +105,9 @@ void kernel_change(struct task_struct *p, s32 changer)
 	if (p->on) {
 		restore(p);
 	} else {
+		/* The scheduler is not asked where to: the kernel puts what runs into the local queue itself. */
 		host_charge_slice(&host.cpus[p->cpu]);
 		pandemonium_stopping(p, false);
-		pandemonium_enqueue(p, ENQUEUE_RESTORE);
-		p->scx.slice = p->insertion.slice;
-		p->insertion.queue = NO_INSERTION;
 		pandemonium_running(p);
 	}
 	host_settle();

@@ -47,11 +47,11 @@ pub struct Llc {
 }
 
 impl Idle {
-    /// All CPUs busy and in no mask; waits until other tests are done with theirs.
-    pub fn new(nr_llcs: u32) -> Idle {
+    /// All CPUs busy and in no mask, of so many caches and nodes; waits until other tests are done with theirs.
+    pub fn new(nr_llcs: u32, nr_nodes: u32) -> Idle {
         let guard = crate::lock();
         kernel_reset(MAX_CPUS);
-        host_set_machine(MAX_CPUS, 1, nr_llcs);
+        host_set_machine(MAX_CPUS, nr_nodes, nr_llcs);
         host_set_choices(true, false, 0);
         for cpu in 0..MAX_CPUS {
             host_set_cpu(cpu, 0, 0, NO_LLC, 0, 0);

@@ -36,7 +36,7 @@ fn smt(nr_cpus: u32, l2: u32, l3: u32, per_node: u32) -> Topology {
 
 fn machine(topology: &Topology) -> Idle {
     let layout = IdleLayout::of(topology);
-    let mut idle = Idle::new(layout.nr_llcs);
+    let mut idle = Idle::new(layout.nr_llcs, topology.nr_nodes());
     for (id, cpu) in layout.cpus.iter().enumerate() {
         idle.set_cpu(id as u32, cpu.llc, cpu.bit.into(), cpu.l2_mask);
     }
