@@ -270,6 +270,8 @@ static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t,
 		hand_over(p, t, this_cpu, now);
 		return this_cpu;
 	}
+	/* Sockets say so of whoever writes, or was stopped by the interrupt, also if that goes on. */
+	says_so &= vtime_diff(cpu_ctx_of(this_cpu)->expected_end, now) <= (s64)LONG_REST_NS;
 	if (should_wait_near(p, t, prev_cpu, now)) {
 		queue_for_cpu(p, t, prev_cpu, now);
 		count(CNT_STRONG_WAITS);

@@ -207,6 +207,37 @@ fn latency_critical_work_and_kernel_threads_wait_for_no_cache() {
     }
 }
 
+#[test]
+fn nobody_waits_for_a_waker_that_says_it_sleeps_and_usually_goes_on() {
+    for (usual_ns, waits) in [(250 * US, true), (251 * US, false), (4 * MS, false)] {
+        let mut m = Machine::with_cpus(2);
+        let task = asleep(&mut m, INTERACTIVE, 0);
+        let waker = asleep(&mut m, INTERACTIVE, 0);
+        m.set_history(waker, 10, 2, usual_ns);
+        m.interrupt(waker, 0);
+        m.wake_sync(task, 0);
+        assert_eq!(m.running(1) == Some(task), !waits, "{usual_ns}");
+    }
+}
+
+#[test]
+fn nothing_is_known_of_a_realtime_waker_by_the_task_that_it_stopped() {
+    let mut m = Machine::with_cpus(3);
+    waker_that_sleeps_after(&mut m, 10 * US);
+    m.hold(1);
+    m.hold(2);
+    let computes = scenes::waiting(&mut m, INTERACTIVE);
+    scenes::waiting(&mut m, INTERACTIVE);
+    m.unhold(2);
+    m.settle_as(computes, BATCH);
+    m.tick(2);
+    m.hold(0);
+    m.advance(MS);
+    let task = asleep(&mut m, INTERACTIVE, 2);
+    m.wake(task, 0);
+    assert_eq!(m.running(2), Some(task));
+}
+
 /// Runs on CPU 0; each time before it has woken somebody without a word, and slept so long after that.
 fn waker_that_sleeps_after(m: &mut Machine, tail_ns: u64) -> Task {
     let waker = asleep(m, INTERACTIVE, 0);

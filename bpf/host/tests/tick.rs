@@ -1,7 +1,9 @@
 //! What the tick takes back, and what is safe from it.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use pandemonium_bpf_host::machine::{BATCH, Counter, INTERACTIVE, Kind, Machine, Task};
+use pandemonium_bpf_host::machine::{
+    BATCH, Counter, INTERACTIVE, Kind, LAT_CRITICAL, Machine, Task,
+};
 use pandemonium_bpf_host::scenes::{
     AHEAD, asleep, displaced, held, preempts_after, running, two_nodes, waiting, waiting_for,
     with_knobs,
@@ -220,6 +222,26 @@ fn batch_that_was_due_is_safe_from_wake_ups_for_as_long_as_the_knob_says() {
         let expected = if is_safe { batch } else { waker };
         assert_eq!(m.running(0), Some(expected), "{thresh_ns} {after_ns}");
     }
+}
+
+#[test]
+fn a_turn_of_batch_work_that_sleeps_protects_nobody_after_it() {
+    let knobs = with_knobs(|knobs| knobs.preempt_thresh_ns = 3 * MS);
+    let (mut m, _) = batch_after(Limits::for_cpus(2).deficit_budget, &knobs);
+    m.advance(100 * US);
+    while m.running(0).is_some() {
+        m.sleep(0);
+    }
+    let next = asleep(&mut m, INTERACTIVE, 0);
+    m.bind(next, &[0]);
+    m.interrupt(next, 0);
+    assert_eq!(m.running(0), Some(next));
+    let waker = asleep(&mut m, LAT_CRITICAL, 0);
+    m.set_history(waker, 10, 2, MS);
+    m.settle_as(waker, LAT_CRITICAL);
+    m.bind(waker, &[0]);
+    m.interrupt(waker, 0);
+    assert_eq!(m.running(0), Some(waker));
 }
 
 #[test]
