@@ -224,7 +224,7 @@ pub enum Command {
         #[arg(long, conflicts_with = "json")]
         prometheus: bool,
     },
-    /// Print what the last hour was like, a line a second
+    /// Print what the last minute was like, a line a second, or up to an hour with --since
     History {
         /// How far to look back: seconds, or such as 10m or 1h
         #[arg(long, value_name = "TIME", default_value = "1m", value_parser = history::duration)]
