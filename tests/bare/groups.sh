@@ -18,9 +18,9 @@ group() {
   echo "$2" >"$root/$1/cpu.weight"
 }
 
-# hogs GROUP THREADS: computes in the group from now on; its process is $hogs.
+# hogs GROUP THREADS [WORKLOAD]: computes in the group from now on; its process is $hogs.
 hogs() {
-  sh -c "echo \$\$ >$root/$1/cgroup.procs && exec pandemonium-workload hog --seconds 600 --threads $2" >/dev/null &
+  sh -c "echo \$\$ >$root/$1/cgroup.procs && exec pandemonium-workload ${3-hog} --seconds 600 --threads $2" >/dev/null &
   hogs=$!
 }
 
@@ -77,6 +77,16 @@ measure a b
 echo "an idle group gets $permille_b permille"
 [ "$permille_b" -lt 80 ] || fail "an idle group got $permille_b permille"
 kill "$a" "$b"
+
+echo "what binds itself anew all the time"
+group f 100
+group g 300
+hogs f 4 affinity-churn && f=$hogs
+hogs g 4 && g=$hogs
+sleep 1
+measure f g
+near "$permille_f" 250 15 "four that change themselves, of weight 100 against four of 300: these get"
+kill "$f" "$g"
 
 echo "groups in groups"
 group p 100
