@@ -63,10 +63,14 @@ pub struct Compared {
 }
 
 impl Compared {
+    fn is_ours(&self) -> bool {
+        OURS.contains(&self.scheduler.as_str())
+    }
+
     /// Whether it counts against the newer archive: it got worse or is gone, in a mode of ours. What others have is no
     /// merit or fault of ours, and moves with every instruction.
     fn is_worse(&self) -> bool {
-        OURS.contains(&self.scheduler.as_str()) && matches!(self.change, None | Some(Change::Worse))
+        self.is_ours() && matches!(self.change, None | Some(Change::Worse))
     }
 }
 
@@ -122,11 +126,9 @@ pub fn compare(a: &Results, b: &Results, threshold_pct: f64) -> Result<Compariso
     {
         return Err("the two have nothing in common that could be compared".to_owned());
     }
-    let order = |figure: &Compared| {
-        let is_ours = OURS.contains(&figure.scheduler.as_str());
-        (!is_ours, figure.change.is_none(), figure.change)
-    };
-    comparison.figures.sort_by_key(order);
+    comparison
+        .figures
+        .sort_by_key(|figure| (!figure.is_ours(), figure.change.is_none(), figure.change));
     Ok(comparison)
 }
 
@@ -185,10 +187,8 @@ impl Comparison {
             }
             text.push('\n');
         }
-        let (ours, others): (Vec<&Compared>, Vec<&Compared>) = self
-            .figures
-            .iter()
-            .partition(|figure| OURS.contains(&figure.scheduler.as_str()));
+        let (ours, others): (Vec<&Compared>, Vec<&Compared>) =
+            self.figures.iter().partition(|figure| figure.is_ours());
         for (figures, whose) in [(ours, "ours"), (others, "others, which decide nothing")] {
             if !figures.is_empty() {
                 text.push_str(&self.counts(&figures, whose));
@@ -202,11 +202,8 @@ impl Comparison {
 
     fn counts(&self, figures: &[&Compared], whose: &str) -> String {
         let count = |wanted| {
-            let mut found = 0;
-            for figure in figures {
-                found += usize::from(figure.change == wanted);
-            }
-            found
+            let found = figures.iter().filter(|figure| figure.change == wanted);
+            found.count()
         };
         let [worse, better, same, gone] = [
             Some(Change::Worse),

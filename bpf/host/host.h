@@ -68,7 +68,6 @@ void host_finish_insertion(struct task_struct *p);
 void host_enqueue(struct task_struct *p, u64 flags);
 
 void host_charge_slice(struct host_cpu *c);
-void host_set_current(struct host_cpu *c, struct task_struct *p);
 void host_put_current(s32 cpu, bool goes_idle);
 s32 host_fallback_cpu(const struct task_struct *p);
 void host_settle(void);

@@ -63,15 +63,6 @@ void host_charge_slice(struct host_cpu *c)
 		*slice = *slice > ran ? *slice - ran : 0;
 }
 
-void host_set_current(struct host_cpu *c, struct task_struct *p)
-{
-	if (c->current)
-		c->current->on_cpu = 0;
-	c->current = p;
-	if (p)
-		p->on_cpu = 1;
-}
-
 static bool take_global(s32 cpu)
 {
 	struct task_struct *p;
@@ -162,7 +153,7 @@ static void schedule(s32 cpu)
 		host_put_current(cpu, !next);
 	}
 	if (!next) {
-		host_set_current(c, &c->idle_task);
+		c->current = &c->idle_task;
 		c->has_idle_bit = true;
 		pandemonium_update_idle(cpu, true);
 		if (c->local.nr)
@@ -170,7 +161,7 @@ static void schedule(s32 cpu)
 		return;
 	}
 	host_unlink(next);
-	host_set_current(c, next);
+	c->current = next;
 	c->charged_ns = host.now_ns;
 	if (host.now_ns - next->waits_since > next->longest_wait_ns)
 		next->longest_wait_ns = host.now_ns - next->waits_since;

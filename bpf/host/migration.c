@@ -32,7 +32,7 @@ void kernel_hold(s32 cpu)
 	c->has_idle_bit = false;
 	c->resched = false;
 	/* Neither idle nor one of ours. */
-	host_set_current(c, NULL);
+	c->current = NULL;
 	pandemonium_cpu_release(cpu, &args);
 	host_settle();
 }
@@ -42,7 +42,7 @@ void kernel_unhold(s32 cpu)
 	struct host_cpu *c = &host.cpus[cpu];
 
 	c->held = false;
-	host_set_current(c, &c->idle_task);
+	c->current = &c->idle_task;
 	c->has_idle_bit = true;
 	c->resched = true;
 	host.this_cpu = cpu;
@@ -71,7 +71,7 @@ static void push_current(s32 cpu)
 	host_charge_slice(c);
 	p->waits_since = host.now_ns;
 	pandemonium_stopping(p, true);
-	host_set_current(c, &c->idle_task);
+	c->current = &c->idle_task;
 	c->resched = true;
 	pandemonium_update_idle(cpu, true);
 	c->has_idle_bit = c->online;

@@ -76,14 +76,14 @@ const fn row(words: &'static str, workload: &'static str, figure: &'static str, 
     }
 }
 
+/// A row that nobody has to win.
+const fn shown(words: &'static str, workload: &'static str, figure: &'static str) -> Row {
+    row(words, workload, figure, Goal::Shown)
+}
+
 /// All rows. Two of one workload are two sides of the same run.
 pub const ROWS: [Row; 34] = [
-    row(
-        "wake-up on an idle machine p99",
-        "floor",
-        "p99_us",
-        Goal::Shown,
-    ),
+    shown("wake-up on an idle machine p99", "floor", "p99_us"),
     row("wake-up p99", "wakeup", "p99_us", Goal::MediansOfEevdf(2.0)),
     row("burst p99", "burst", "p99_us", Goal::MediansOfEevdf(4.0)),
     row(
@@ -124,8 +124,8 @@ pub const ROWS: [Row; 34] = [
         "p50_us",
         Goal::TimesEevdf(1.1),
     ),
-    row("idle selection p50", "selection", "p50_us", Goal::Shown),
-    row("idle selection p99", "selection", "p99_us", Goal::Shown),
+    shown("idle selection p50", "selection", "p50_us"),
+    shown("idle selection p99", "selection", "p99_us"),
     row(
         "longest wait among 4N sleepers",
         "starvation",
@@ -144,86 +144,62 @@ pub const ROWS: [Row; 34] = [
         "p10_of_mean",
         Goal::AtLeast(0.99),
     ),
-    row(
-        "contention, worst phase p99",
-        "contention",
-        "worst_p99_us",
-        Goal::Shown,
-    ),
-    row(
-        "contention, heavy phase p99",
-        "contention",
-        "heavy_p99_us",
-        Goal::Shown,
-    ),
-    row("bound sleepers p99", "pcpu", "p99_us", Goal::Shown),
-    row(
-        "hogs leaving one CPU, p10 of mean",
-        "pcpu",
-        "p10_of_mean",
-        Goal::Shown,
-    ),
+    shown("contention, worst phase p99", "contention", "worst_p99_us"),
+    shown("contention, heavy phase p99", "contention", "heavy_p99_us"),
+    shown("bound sleepers p99", "pcpu", "p99_us"),
+    shown("hogs leaving one CPU, p10 of mean", "pcpu", "p10_of_mean"),
     row(
         "makespan of a parallel build",
         "build",
         "makespan_ms",
         Goal::TimesEevdf(1.0),
     ),
-    row(
+    shown(
         "wake-up beside 10 tasks p50",
         "runnable",
         growth::RUNNABLE[0].1,
-        Goal::Shown,
     ),
-    row(
+    shown(
         "wake-up beside 100 tasks p50",
         "runnable",
         growth::RUNNABLE[1].1,
-        Goal::Shown,
     ),
-    row(
+    shown(
         "wake-up beside 1000 tasks p50",
         "runnable",
         growth::RUNNABLE[2].1,
-        Goal::Shown,
     ),
-    row(
+    shown(
         "wake-up beside 3000 tasks p50",
         "runnable",
         growth::RUNNABLE[3].1,
-        Goal::Shown,
     ),
-    row(
+    shown(
         "wake-up beside 10000 tasks p50",
         "runnable",
         growth::RUNNABLE[4].1,
-        Goal::Shown,
     ),
-    row(
+    shown(
         "pipe round trip, no program seen p50",
         "names",
         growth::NAMES[0].1,
-        Goal::Shown,
     ),
-    row(
+    shown(
         "pipe round trip, 64 programs seen p50",
         "names",
         growth::NAMES[1].1,
-        Goal::Shown,
     ),
-    row(
+    shown(
         "pipe round trip, 256 programs seen p50",
         "names",
         growth::NAMES[2].1,
-        Goal::Shown,
     ),
-    row(
+    shown(
         "pipe round trip, 512 programs seen p50",
         "names",
         growth::NAMES[3].1,
-        Goal::Shown,
     ),
-    row("start of a thread p50", "started", "p50_us", Goal::Shown),
+    shown("start of a thread p50", "started", "p50_us"),
     row("daemon, of one CPU", SERVICE, "cpu_pct", Goal::AtMost(0.2)),
     row("daemon, resident", SERVICE, "rss_mib", Goal::AtMost(12.0)),
     row("attach", SERVICE, "attach_ms", Goal::AtMost(300.0)),

@@ -107,7 +107,6 @@ struct task_struct {
 	/* 0 unless it sleeps or is about to. */
 	unsigned int __state;
 	/* It is what a CPU runs, until that has switched away. */
-	int on_cpu;
 	u32 migration_disabled;
 	u64 nvcsw;
 	u64 nivcsw;

@@ -35,12 +35,10 @@
 
 #define bpf_for(i, start, end) for (i = (start); i < (__typeof__(i))(end); i++)
 /* What the verifier needs to know that a loop ends. */
-#define can_loop		      true
-#define bpf_ksym_exists(symbol)	      true
-#define bpf_core_field_exists(...)    true
-#define bpf_core_field_size(field)    sizeof(field)
-#define bpf_core_read(to, size, from) memcpy((to), (from), (size))
-#define bpf_this_cpu_ptr(symbol)      (symbol)
+#define can_loop		   true
+#define bpf_ksym_exists(symbol)	   true
+#define bpf_core_field_exists(...) true
+#define bpf_this_cpu_ptr(symbol)   (symbol)
 
 /* BPF_CORE_READ() of up to three members. */
 #define HOST_READ_1(a, b)		   ((a)->b)
