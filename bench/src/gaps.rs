@@ -1,5 +1,6 @@
 //! The longest time a thread that wanted to run was off the CPU.
 
+use std::fs;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -8,6 +9,10 @@ use crate::sys;
 
 /// Shorter pauses are interrupts and the like.
 const GAP_MIN_NS: u64 = 1_000_000;
+
+/// CPU time of the calling thread, for how long it was ready and no CPU ran it, and its turns: ns, ns and a count
+/// (Documentation/scheduler/sched-stats.rst).
+const OWN_SCHEDSTAT: &str = "/proc/thread-self/schedstat";
 
 /// One thread's record, readable by others while it runs.
 #[derive(Debug, Default)]
@@ -22,6 +27,21 @@ impl Gaps {
     /// Marks the thread as runnable from now on; to be called before it is started.
     pub fn begin(&self) {
         self.wanted_ns.store(sys::now_ns(), Ordering::Relaxed);
+    }
+
+    /// Marks the calling thread as runnable for as long as it has waited for a CPU since it was created; to be called first
+    /// of all. What whoever created it waited for does not count.
+    ///
+    /// # Errors
+    /// The kernel does not say how long that was (without `CONFIG_SCHED_INFO`).
+    pub fn begin_here(&self) -> Result<(), String> {
+        let text = fs::read_to_string(OWN_SCHEDSTAT)
+            .map_err(|error| format!("cannot read {OWN_SCHEDSTAT} ({error})"))?;
+        let waited_ns = waited_ns(&text)
+            .ok_or_else(|| format!("{OWN_SCHEDSTAT} says nothing of waits: {text:?}"))?;
+        let wanted_ns = sys::now_ns().saturating_sub(waited_ns);
+        self.wanted_ns.store(wanted_ns, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Notes that the thread is on a CPU now, and what it missed since it last was; the time, ns.
@@ -75,9 +95,31 @@ impl Gaps {
     }
 }
 
+fn waited_ns(schedstat: &str) -> Option<u64> {
+    schedstat.split_whitespace().nth(1)?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn a_thread_that_begins_here_has_waited_for_what_the_kernel_says() {
+        assert_eq!(waited_ns("1066232 7649446 2\n"), Some(7_649_446));
+        assert_eq!(waited_ns("1066232\n"), None);
+        let gaps = Gaps::default();
+        gaps.begin();
+        let created_ns = sys::now_ns();
+        gaps.begin_here().unwrap();
+        let text = fs::read_to_string(OWN_SCHEDSTAT).unwrap();
+        let wanted_ns = gaps.wanted_ns.load(Ordering::Relaxed);
+        assert!(wanted_ns <= sys::now_ns(), "{gaps:?}");
+        assert!(
+            wanted_ns >= created_ns.saturating_sub(waited_ns(&text).unwrap()),
+            "{gaps:?}"
+        );
+    }
 
     #[test]
     fn a_pause_while_runnable_is_a_gap_and_a_sleep_is_not() {
