@@ -11,6 +11,14 @@
 #define CROWD_COMES_NS	 (1 * NSEC_PER_MSEC_)
 #define CROWD_COMES_ROOM 4
 
+/* A node has its part of the room by its CPUs. */
+static __always_inline u64 interactive_room(u32 queue)
+{
+	u64 room = limits.interactive_max;
+
+	return topology.nr_nodes > 1 ? room * nr_cpus_of(queue) / (nr_online ?: 1) : room;
+}
+
 /*
  * One of a crowd that wakes at once, now and then, and not one that is always there: the queue was empty a moment ago.
  * All of them are soon gone.
@@ -35,7 +43,7 @@ static __always_inline bool is_crowded_out(const struct task_struct *p, const st
 
 	/* Of tasks that can only run here, nobody knows who woke them. */
 	if (queue >= NODE_QUEUES)
-		most = t->is_external ? limits.interactive_max : limits.interactive_max / 2;
+		most = t->is_external ? interactive_room(queue) : interactive_room(queue) / 2;
 	if (is_short_and_rare(t))
 		most += most / 4;
 	if (nr_queued(queue) < most || is_boosted(t) || p->flags & PF_WQ_WORKER)

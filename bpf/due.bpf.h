@@ -11,27 +11,32 @@
  */
 static __always_inline bool is_batch_squeezed(s32 cpu, u32 begins, u32 running)
 {
-	return has_room_in_fair_share(nr_queued(node_queue(cpu, QUEUE_BATCH)) + begins,
+	u32 queue = node_queue(cpu, QUEUE_BATCH);
+
+	return has_room_in_fair_share(nr_queued(queue) + begins,
 				      nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)), running,
-				      nr_online);
+				      nr_cpus_of(queue));
 }
 
 /* Interactive work finds no room for all of it, and the rest waits and runs as batch work. */
 static __always_inline bool is_crowded(s32 cpu)
 {
-	return nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)) > limits.interactive_max / 2;
+	u32 queue = node_queue(cpu, QUEUE_INTERACTIVE);
+
+	return nr_queued(queue) > interactive_room(queue) / 2;
 }
 
-/* Batch work that is bound to other CPUs than this one. */
+/* Batch work that is bound to other CPUs of the node than this one. */
 static __always_inline u64 nr_bound_elsewhere(s32 cpu)
 {
+	u32 node = node_queue(cpu, QUEUE_INTERACTIVE);
 	u64 nr = 0;
 	u32 i;
 
 	bpf_for(i, 0, topology.nr_cpu_ids) {
 		u32 queue = cpu_queue(i, QUEUE_BATCH);
 
-		if (i != (u32)cpu)
+		if (i != (u32)cpu && node_queue(i, QUEUE_INTERACTIVE) == node)
 			nr += nr_queued(queue) + (cpu_ctx_of(i)->batch_queue == queue);
 	}
 	return nr;
@@ -47,7 +52,8 @@ VERIFIED_ONCE u64 own_turn_ns(s32 cpu, u64 own, u64 now)
 {
 	u32 interactive = node_queue(cpu, QUEUE_INTERACTIVE);
 	u64 most = own * knobs.preempt_thresh_ns;
-	u64 part = own * nr_online;
+	u32 nr_cpus = nr_cpus_of(interactive);
+	u64 part = own * nr_cpus;
 	u64 bound, all, turn_ns;
 
 	if (own <= 1 || !nr_queued(interactive) ||
@@ -56,7 +62,7 @@ VERIFIED_ONCE u64 own_turn_ns(s32 cpu, u64 own, u64 now)
 	bound = own + nr_bound_elsewhere(cpu);
 	if (part <= bound)
 		return 0;
-	all = nr_online + bound + nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE)) +
+	all = nr_cpus + bound + nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE)) +
 	      nr_queued(interactive) + nr_queued(interactive + QUEUE_BATCH);
 	turn_ns = all > part ? cpu_ctx_of(cpu)->other_ran_ns * part / (all - part) : most;
 	most = most < BATCH_STALL_MAX_NS ? most : BATCH_STALL_MAX_NS;

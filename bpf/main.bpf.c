@@ -298,7 +298,7 @@ void BPF_STRUCT_OPS(pandemonium_cpu_online, s32 cpu)
 {
 	leaving_cpu = 0;
 	cpu_ctx_of(cpu)->online = true;
-	__sync_fetch_and_add(&nr_online, 1);
+	count_online(cpu, 1);
 }
 
 /*
@@ -315,7 +315,7 @@ static void flush_to_global(u32 queue)
 
 void BPF_STRUCT_OPS(pandemonium_cpu_offline, s32 cpu)
 {
-	__sync_fetch_and_sub(&nr_online, 1);
+	count_online(cpu, -1);
 	leaving_cpu = (u32)cpu + 1;
 	cpu_ctx_of(cpu)->tier = NR_TIERS;
 	cpu_ctx_of(cpu)->online = false;
@@ -392,13 +392,12 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(pandemonium_init)
 	s32 err = 0;
 	u32 i;
 
-	nr_online = bpf_cpumask_weight(online);
-
 	bpf_for(i, 0, topology.nr_cpu_ids) {
 		cpu_ctx_of(i)->tier = NR_TIERS;
 		cpu_ctx_of(i)->node_queue =
 			queue_of_node(cpu_node[i & (MAX_CPUS - 1)], QUEUE_INTERACTIVE);
 		cpu_ctx_of(i)->online = bpf_cpumask_test_cpu(i, online);
+		count_online(i, cpu_ctx_of(i)->online);
 		err = create_queue_pair(cpu_queue(i, QUEUE_INTERACTIVE));
 		if (err)
 			break;

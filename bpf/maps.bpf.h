@@ -36,6 +36,7 @@ struct exit_info exit_info SEC(".data.exit");
 
 /* cpu_online() and cpu_offline() write; everybody reads. Zero until init() counted. */
 u32 nr_online SEC(".data.state");
+u32 node_online[MAX_NODES] SEC(".data.state");
 /* One more than the id of the CPU that is going offline, until it is; zero if there is none. */
 u32 leaving_cpu SEC(".data.state");
 /* By how much the prologue of a program disables migration of current; enable() and update_idle() learn it. */

@@ -59,15 +59,25 @@ static __always_inline u64 nr_queued(u32 queue)
 	return queue_state_of(queue)->pending;
 }
 
-/* To divide by: before the first CPU is counted it is one. */
-static __always_inline u32 nr_cpus_online(void)
+static __always_inline void count_online(s32 cpu, s32 by)
 {
-	return nr_online ? nr_online : 1;
+	u32 node = cpu_node[cpu & (MAX_CPUS - 1)] & (MAX_NODES - 1);
+
+	__sync_fetch_and_add(&nr_online, by);
+	__sync_fetch_and_add(&node_online[node], by);
+}
+
+/* How many CPUs serve the queue of a node. To divide by: one before the first is counted, and where none is online. */
+static __always_inline u32 nr_cpus_of(u32 queue)
+{
+	u32 nr = topology.nr_nodes > 1 ? node_online[queue / 2 & (MAX_NODES - 1)] : nr_online;
+
+	return nr ? nr : 1;
 }
 
 static __always_inline u64 queued_per_cpu(u32 queue)
 {
-	return queue < NODE_QUEUES ? nr_queued(queue) : nr_queued(queue) / nr_cpus_online();
+	return queue < NODE_QUEUES ? nr_queued(queue) : nr_queued(queue) / nr_cpus_of(queue);
 }
 
 /* While the machine was suspended nothing waited. */
@@ -155,7 +165,7 @@ static __always_inline u64 first_vtime(u32 queue)
 {
 	u64 lead = queue_state_of(queue)->clock - LAUNCH_CREDIT_NS;
 
-	if (nr_queued(queue) < MANY_PER_CPU * nr_cpus_online())
+	if (nr_queued(queue) < MANY_PER_CPU * nr_cpus_of(queue))
 		return lead;
 	return vtime_earlier(lead, head_vtime(queue, lead));
 }

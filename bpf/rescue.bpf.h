@@ -358,9 +358,8 @@ VERIFIED_ONCE bool take_starved_task(u32 queue, s32 cpu, u64 now)
  * grown task has a turn in a round of all that wait: if it had more than its part, it would pay for that as soon as the
  * others are grown, while all of them pass it. Fewer young programs are launches, and on one CPU a single one is.
  */
-static __always_inline u64 grown_wait_ns(u64 queued, u32 waiting)
+static __always_inline u64 grown_wait_ns(u32 nr_cpus, u64 queued, u32 waiting)
 {
-	u32 nr_cpus = nr_cpus_online();
 	u64 wait_ns;
 
 	if (nr_cpus == 1 || queued - waiting < nr_cpus)
@@ -382,7 +381,8 @@ static __always_inline bool take_grown(u32 queue, s32 cpu, u64 now)
 	s32 waiting = g->waiting;
 
 	if (waiting <= 0 || g->running > 0 || g->young_due_ns > 0 || queued <= (u32)waiting ||
-	    time_delta(now, wait_start(g->turn_ns)) <= grown_wait_ns(queued, waiting) ||
+	    time_delta(now, wait_start(g->turn_ns)) <=
+		    grown_wait_ns(nr_cpus_of(queue), queued, waiting) ||
 	    is_postponed(cpu, now))
 		return false;
 	g->turn_ns = now;

@@ -7,13 +7,14 @@
 
 static __always_inline u64 batch_slice(struct task_struct *p, const struct task_ctx *t, s32 cpu)
 {
+	u32 nr_cpus = nr_cpus_of(node_queue(cpu, QUEUE_BATCH));
 	u64 own = nr_queued(cpu_queue(cpu, QUEUE_BATCH)) +
 		  nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE));
 	u64 queued = nr_queued(node_queue(cpu, QUEUE_BATCH)) +
-		     nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)) + own * nr_online;
+		     nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)) + own * nr_cpus;
 
 	return slice_of_batch(knobs.batch_slice_ns, shared_weight(p->scx.weight, t->share), queued,
-			      nr_online);
+			      nr_cpus);
 }
 
 /*

@@ -45,6 +45,7 @@ void scheduler_reset(void)
 	memset(&predicted, 0, sizeof(predicted));
 	memset(&sent, 0, sizeof(sent));
 	nr_online = 0;
+	memset(node_online, 0, sizeof(node_online));
 	leaving_cpu = 0;
 	prologue_depth = 0;
 	last_tick_ns = 0;
