@@ -1,7 +1,9 @@
 //! What a crowd of sleepers, who together want more than there is, leaves to the others.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use pandemonium_bpf_host::machine::{Counter, INTERACTIVE, Kind, LAT_CRITICAL, Machine, Task};
+use pandemonium_bpf_host::machine::{
+    BATCH, Counter, INTERACTIVE, Kind, LAT_CRITICAL, Machine, Task,
+};
 use pandemonium_bpf_host::scenes::{asleep, held, irregular, spawn};
 
 const US: u64 = 1_000;
@@ -39,6 +41,22 @@ fn hog_among_crowd(
     let ran_ns = (view.ran_ns - before_ns) as f64;
     let part = ran_ns * wants as f64 / (SEC * u64::from(nr_cpus)) as f64;
     (part, view.longest_wait_ns)
+}
+
+#[test]
+fn a_burst_of_other_batch_work_is_the_one_turn_that_a_hog_waits_for() {
+    for seed in 0..6 {
+        let mut m = Machine::with_cpus(12);
+        irregular(&mut m, 4, 1000..=1000, 500..=1500, seed);
+        let hog = spawn(&mut m, 0, SEC, 0);
+        let burst = spawn(&mut m, 1, 6 * MS, 40 * MS);
+        m.run_for(300 * MS);
+        m.forget_wait(hog);
+        m.run_for(SEC);
+        assert_eq!(m.view(burst).tier, BATCH);
+        let longest_ns = m.view(hog).longest_wait_ns;
+        assert!(longest_ns <= 10 * MS, "{seed}: {longest_ns}");
+    }
 }
 
 #[test]
