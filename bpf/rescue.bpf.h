@@ -36,11 +36,14 @@
  * waited since: they have the next after no more than it takes for batch work to be due. Nor does the rest of a burst of its
  * own make that a turn of theirs, in however many runs.
  */
-static __always_inline u64 turn_of_all(const struct task_ctx *t, u64 last_ns, u64 began_ns)
+VERIFIED_ONCE u64 turn_of_all(const struct task_ctx *t, u64 last_ns, u64 began_ns)
 {
 	u64 earlier_ns = began_ns - (BATCH_STALL_MAX_NS - BATCH_DUE_AFTER_NS);
-	bool is_burst = is_batch_sleeper(t) && t->awake_run_ns <= BATCH_CREDIT_NS;
+	bool is_burst;
 
+	if (!t)
+		return began_ns;
+	is_burst = is_batch_sleeper(t) && t->awake_run_ns <= BATCH_CREDIT_NS;
 	if (t->queued_ns <= last_ns || (t->last_wake_ns <= last_ns && !is_burst))
 		return began_ns;
 	return earlier_ns > last_ns ? earlier_ns : last_ns;
