@@ -122,6 +122,18 @@ pub fn waiting_for(m: &mut Machine, tier: u32, cpu: u32) -> Task {
     task
 }
 
+/// So many interactive tasks wake, of an interrupt or of what runs on CPU 0.
+pub fn wake_crowd(m: &mut Machine, tasks: u64, by_interrupt: bool) {
+    for _ in 0..tasks {
+        let task = asleep(m, INTERACTIVE, 0);
+        if by_interrupt {
+            m.interrupt(task, 0);
+        } else {
+            m.wake(task, 0);
+        }
+    }
+}
+
 /// A settled task that is bound to `cpu` and runs there, which was idle.
 pub fn runner(m: &mut Machine, tier: u32, cpu: u32) -> Task {
     let task = asleep(m, tier, cpu);

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use pandemonium_bpf_host::machine::{BATCH, INTERACTIVE, Kind, LAT_CRITICAL, Machine, Task};
-use pandemonium_bpf_host::scenes::{asleep, order, rest_of_runs, runner, two_nodes, waiting};
+use pandemonium_bpf_host::scenes::{order, rest_of_runs, runner, two_nodes, waiting, wake_crowd};
 
 const MS: u64 = 1_000_000;
 
@@ -40,14 +40,7 @@ fn a_crowd_has_the_room_of_its_nodes_cpus() {
             for cpu in 0..m.nr_cpus() {
                 runner(&mut m, LAT_CRITICAL, cpu);
             }
-            for _ in 0..20 {
-                let task = asleep(&mut m, INTERACTIVE, 0);
-                if by_interrupt {
-                    m.interrupt(task, 0);
-                } else {
-                    m.wake(task, 0);
-                }
-            }
+            wake_crowd(&mut m, 20, by_interrupt);
             assert_eq!(m.waiting_in_node(0, Kind::Interactive), room);
             assert_eq!(m.waiting_in_node(0, Kind::Batch), 20 - room);
         }
@@ -61,10 +54,7 @@ fn a_nodes_cpu_that_goes_offline_takes_its_part_of_the_room_with_it() {
         runner(&mut m, LAT_CRITICAL, cpu);
     }
     m.take_offline(1);
-    for _ in 0..20 {
-        let task = asleep(&mut m, INTERACTIVE, 0);
-        m.interrupt(task, 0);
-    }
+    wake_crowd(&mut m, 20, true);
     // Of 16 for four CPUs, one third.
     assert_eq!(m.waiting_in_node(0, Kind::Interactive), 5);
 }

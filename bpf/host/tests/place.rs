@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use pandemonium_bpf_host::machine::{BATCH, Counter, INTERACTIVE, Kind, LAT_CRITICAL, Machine};
-use pandemonium_bpf_host::scenes::{asleep, busy, runner, running, two_nodes};
+use pandemonium_bpf_host::scenes::{asleep, busy, runner, running, two_nodes, wake_crowd};
 use pandemonium_policy::{Limits, Settings};
 
 const MS: u64 = 1_000_000;
@@ -136,14 +136,7 @@ fn a_crowd_that_wakes_itself_is_queued_as_batch_beyond_its_room() {
     let most = u64::from(Limits::for_cpus(2).interactive_max);
     for (by_interrupt, room) in [(false, most / 2), (true, most)] {
         let mut m = busy(2, LAT_CRITICAL);
-        for _ in 0..most + 3 {
-            let task = asleep(&mut m, INTERACTIVE, 0);
-            if by_interrupt {
-                m.interrupt(task, 0);
-            } else {
-                m.wake(task, 0);
-            }
-        }
+        wake_crowd(&mut m, most + 3, by_interrupt);
         assert_eq!(m.waiting_in_node(0, Kind::Interactive), room);
         assert_eq!(m.waiting_in_node(0, Kind::Batch), most + 3 - room);
         assert_eq!(m.counter(Counter::Guarded), most + 3 - room);
