@@ -34,7 +34,7 @@ const volatile struct observation observation_layout;
 /* The exit callback writes, the daemon reads after its exit record arrived. */
 struct exit_info exit_info SEC(".data.exit");
 
-/* cpu_online() and cpu_offline() write; everybody reads. Zero until init() counted. */
+/* Of all nodes and of each. cpu_online() and cpu_offline() write; everybody reads. Zero until init() counted. */
 u32 nr_online SEC(".data.state");
 u32 node_online[MAX_NODES] SEC(".data.state");
 /* One more than the id of the CPU that is going offline, until it is; zero if there is none. */

@@ -39,6 +39,12 @@ static __always_inline u32 queue_of_node(u32 node, enum queue_kind kind)
 	return NODE_QUEUES + 2 * (node & (MAX_NODES - 1)) + kind;
 }
 
+/* The node whose queue it is. */
+static __always_inline u32 node_of(u32 queue)
+{
+	return queue / 2 & (MAX_NODES - 1);
+}
+
 static __always_inline u32 node_queue(s32 cpu, enum queue_kind kind)
 {
 	return cpu_ctx_of(cpu)->node_queue + kind;
@@ -70,7 +76,7 @@ static __always_inline void count_online(s32 cpu, s32 by)
 /* How many CPUs serve the queue of a node. To divide by: one before the first is counted, and where none is online. */
 static __always_inline u32 nr_cpus_of(u32 queue)
 {
-	u32 nr = topology.nr_nodes > 1 ? node_online[queue / 2 & (MAX_NODES - 1)] : nr_online;
+	u32 nr = topology.nr_nodes > 1 ? node_online[node_of(queue)] : nr_online;
 
 	return nr ? nr : 1;
 }
@@ -213,10 +219,9 @@ static __always_inline bool is_grown(const struct task_ctx *t)
 	return t->queue >= NODE_QUEUES && t->queue & QUEUE_BATCH && !is_young(t);
 }
 
-/* Of the node whose queue it is. */
 static __always_inline struct grown_state *grown_state_of(u32 queue)
 {
-	return &grown[queue / 2 & (MAX_NODES - 1)];
+	return &grown[node_of(queue)];
 }
 
 /* Wherever a task goes from its queue, it passes one of the callbacks that call this. */

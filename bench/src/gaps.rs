@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_that_arrives_has_waited_for_no_more_than_the_kernel_says() {
+    fn a_thread_that_arrives_has_not_waited_since_before_it_was_created() {
         assert_eq!(waited_ns("1066232 7649446 2\n"), Some(7_649_446));
         assert_eq!(waited_ns("1066232\n"), None);
         let gaps = Gaps::default();
