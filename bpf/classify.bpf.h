@@ -175,7 +175,7 @@ VERIFIED_ONCE int begin_sleep(const struct task_struct *p __arg_trusted, struct 
 	t->rests += is_rest(p);
 	classify_sleep(p, t);
 	t->slept_ns = now;
-	observe_sleep(p, t);
+	observe_sleep(p, t, now);
 	return 0;
 }
 

@@ -193,6 +193,8 @@ struct task_ctx {
 	/* From the wake-up before that until then, without waits; 0 if there was none. */
 	u64 interval_ns;
 	u64 last_csw;
+	/* When the daemon was last told of it; 0 if it never was. */
+	u64 observed_ns;
 	/* Service since the last sleep, across slices. */
 	u64 awake_run_ns;
 	u64 avg_runtime_ns;

@@ -5,8 +5,12 @@
 #ifndef __PANDEMONIUM_OBSERVE_BPF_H
 #define __PANDEMONIUM_OBSERVE_BPF_H
 
-/* A living task is reported every so many sleeps, and only once its averages have settled. */
+/*
+ * A living task is reported every so many sleeps, once its averages have settled, and a few times a second at most: one
+ * that sleeps a hundred thousand times in that time has no more to say.
+ */
 #define OBSERVE_EVERY_SLEEPS 64
+#define OBSERVE_APART_NS     (250 * NSEC_PER_MSEC_)
 
 VERIFIED_ONCE int count(u32 what)
 {
@@ -75,10 +79,13 @@ static __always_inline void send_observation(const struct task_struct *p, const 
 	bpf_ringbuf_submit(o, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline void observe_sleep(const struct task_struct *p, struct task_ctx *t)
+static __always_inline void observe_sleep(const struct task_struct *p, struct task_ctx *t, u64 now)
 {
-	if (t->age >= AGE_SETTLED && t->wakes % OBSERVE_EVERY_SLEEPS == 0)
-		send_observation(p, t, false);
+	if (t->age < AGE_SETTLED || t->wakes % OBSERVE_EVERY_SLEEPS ||
+	    (t->observed_ns && time_delta(now, t->observed_ns) < OBSERVE_APART_NS))
+		return;
+	t->observed_ns = now;
+	send_observation(p, t, false);
 }
 
 /* Keeps the kernel's reason and wakes the daemon at once. */

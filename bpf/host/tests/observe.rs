@@ -67,6 +67,17 @@ fn a_living_task_is_reported_every_64_wake_ups() {
 }
 
 #[test]
+fn a_task_that_sleeps_all_the_time_is_reported_at_once_and_then_a_few_times_a_second() {
+    let mut m = Machine::with_cpus(1);
+    let task = new_task(&mut m, "chatty");
+    tiers(&mut m, task, 64, MS / 100, MS / 50);
+    assert_eq!(m.records(), 1);
+    // Two seconds of sleeps, 30 us apart.
+    tiers(&mut m, task, 66_666, MS / 100, MS / 50);
+    assert_eq!(m.records(), 8);
+}
+
+#[test]
 fn a_report_says_how_far_runs_are_from_their_average() {
     let mut m = Machine::with_cpus(1);
     let task = new_task(&mut m, "uneven");
