@@ -10,15 +10,15 @@ mod sampling;
 
 pub use holding::Held;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use pandemonium_api::{BusError, ModeOptions, Refusal, revert};
 use pandemonium_policy::{
-    Control, Counters, Knobs, Limits, Mode, Pattern, PowerMap, Prediction, PrimaryDomain, Profiles,
-    Reading, Settings,
+    Control, Counters, Knobs, Limits, Mode, Pattern, PowerMap, Predictions, PrimaryDomain,
+    Profiles, Reading, Settings,
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -151,8 +151,9 @@ pub struct Daemon {
     control: Control,
     knobs: Knobs,
     settings: Settings,
-    predictions: Vec<Prediction>,
-    predicted_generation: u64,
+    /// What the kernel half was told about programs, and the names of those of which it may not know the latest.
+    predicted: Predictions,
+    unpredicted: BTreeSet<[u8; 16]>,
     previous: Option<Reading>,
     totals: Counters,
     profiles: Profiles,
@@ -264,8 +265,8 @@ impl Daemon {
             knobs: control.knobs(),
             control,
             settings: Settings::default(),
-            predictions: Vec::new(),
-            predicted_generation: profiles.generation(),
+            predicted: Predictions::default(),
+            unpredicted: BTreeSet::new(),
             previous: None,
             totals: Counters::default(),
             saved_generation: profiles.generation(),

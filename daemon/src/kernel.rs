@@ -2,7 +2,9 @@
 
 use std::os::fd::RawFd;
 
-use pandemonium_policy::{Knobs, Limits, Observation, Prediction, Reading, Settings, Topology};
+use pandemonium_policy::{
+    Changes, Knobs, Limits, Observation, Prediction, Reading, Settings, Topology,
+};
 use thiserror::Error;
 
 #[cfg(feature = "bpf")]
@@ -117,9 +119,9 @@ pub trait Kernel: Send {
     fn write_limits(&mut self, limits: &Limits) -> anyhow::Result<()>;
     /// Makes the kernel half follow these settings.
     fn write_settings(&mut self, settings: &Settings) -> anyhow::Result<()>;
-    /// Makes the kernel half start tasks of these names with what is known about them; replaces what was
-    /// written before.
-    fn write_predictions(&mut self, predictions: &[Prediction]) -> anyhow::Result<()>;
+    /// Makes the kernel half start tasks of these names with what is known about them now. What was
+    /// written about others stays.
+    fn write_predictions(&mut self, news: &Changes) -> anyhow::Result<()>;
     /// The machine, as of the last attach.
     fn topology(&self) -> &Topology;
     /// Hands over what was observed about tasks since the last call.

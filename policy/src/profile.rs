@@ -86,33 +86,6 @@ pub struct Prediction {
     pub is_pinned: bool,
 }
 
-/// What makes one set of predictions another.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changes {
-    /// Names without a prediction from now on.
-    pub gone: Vec<[u8; 16]>,
-    /// Predictions that are new or differ.
-    pub new: Vec<Prediction>,
-}
-
-impl Changes {
-    /// From one set to another, both ordered by name.
-    pub fn between(before: &[Prediction], now: &[Prediction]) -> Changes {
-        let in_set = |set: &[Prediction], comm: &[u8; 16]| {
-            let at = set.binary_search_by_key(comm, |prediction| prediction.comm);
-            at.ok().and_then(|at| set.get(at).copied())
-        };
-        let gone = before.iter().map(|prediction| prediction.comm);
-        let new = now.iter().copied();
-        Changes {
-            gone: gone.filter(|comm| in_set(now, comm).is_none()).collect(),
-            new: new
-                .filter(|prediction| in_set(before, &prediction.comm) != Some(*prediction))
-                .collect(),
-        }
-    }
-}
-
 impl Profile {
     /// A profile of which nothing but the decision is known.
     pub fn of_pin(comm: &[u8; 16], tier: Tier, launches: u64) -> Profile {

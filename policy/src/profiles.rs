@@ -1,6 +1,6 @@
 //! The bounded table of learned profiles.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::profile::{Observation, Prediction, Profile, padded};
 use crate::tier::Tier;
@@ -11,6 +11,8 @@ pub struct Profiles {
     by_comm: BTreeMap<[u8; 16], Profile>,
     launches: u64,
     generation: u64,
+    /// Names with a profile that came, changed or went since [`Profiles::take_changed`].
+    changed: BTreeSet<[u8; 16]>,
 }
 
 impl Profiles {
@@ -75,7 +77,7 @@ impl Profiles {
         }
         let new = || Profile::of_pin(&comm, tier, self.launches);
         self.by_comm.entry(comm).or_insert_with(new).pinned = Some(tier);
-        self.generation = self.generation.saturating_add(1);
+        self.note(comm);
         true
     }
 
@@ -89,7 +91,9 @@ impl Profiles {
         if profile.observations == 0 {
             self.by_comm.remove(&comm);
         }
-        self.generation = self.generation.saturating_add(u64::from(was_pinned));
+        if was_pinned {
+            self.note(comm);
+        }
         was_pinned
     }
 
@@ -103,7 +107,7 @@ impl Profiles {
             Some(tier) => *profile = Profile::of_pin(&comm, tier, self.launches),
             None => drop(self.by_comm.remove(&comm)),
         }
-        self.generation = self.generation.saturating_add(1);
+        self.note(comm);
         true
     }
 
@@ -124,7 +128,9 @@ impl Profiles {
             first_used: launches.saturating_sub(p.first_used),
             ..p
         };
+        let mut changed = std::mem::take(&mut self.changed);
         let mut all = std::mem::take(&mut self.by_comm);
+        changed.extend(all.keys());
         if is_replacing {
             all.clear();
         }
@@ -145,6 +151,8 @@ impl Profiles {
         }
         let generation = self.generation.saturating_add(1);
         *self = Profiles::from_stored(launches, all.into_values().collect());
+        changed.extend(self.by_comm.keys());
+        self.changed = changed;
         self.generation = generation;
     }
 
@@ -162,19 +170,27 @@ impl Profiles {
         if comm[0] == 0 {
             return;
         }
-        let is_new = !self.by_comm.contains_key(&comm);
-        if is_new || o.exited {
+        if let Some(profile) = self.by_comm.get_mut(&comm) {
+            self.launches = self.launches.saturating_add(o.exited.into());
+            profile.merge(o, self.launches);
+        } else {
             self.launches = self.launches.saturating_add(1);
+            if self.by_comm.len() >= Profiles::CAPACITY {
+                self.evict();
+            }
+            self.by_comm.insert(comm, Profile::first(o, self.launches));
         }
-        if is_new && self.by_comm.len() >= Profiles::CAPACITY {
-            self.evict();
-        }
-        let launches = self.launches;
-        self.by_comm
-            .entry(comm)
-            .and_modify(|profile| profile.merge(o, launches))
-            .or_insert_with(|| Profile::first(o, launches));
+        self.note(comm);
+    }
+
+    fn note(&mut self, comm: [u8; 16]) {
         self.generation = self.generation.saturating_add(1);
+        self.changed.insert(comm);
+    }
+
+    /// Names with a profile that came, changed or went since the last call.
+    pub fn take_changed(&mut self) -> BTreeSet<[u8; 16]> {
+        std::mem::take(&mut self.changed)
     }
 
     /// Launches observed so far, in this session and the stored ones.
@@ -225,6 +241,7 @@ impl Profiles {
             .min_by_key(|profile| eviction_rank(profile));
         if let Some(comm) = victim.map(|profile| profile.comm) {
             self.by_comm.remove(&comm);
+            self.changed.insert(comm);
         }
     }
 }

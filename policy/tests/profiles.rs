@@ -1,10 +1,7 @@
 //! The table of profiles: its bound, its eviction and its ageing.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use std::collections::BTreeMap;
-
-use pandemonium_policy::profile::Changes;
-use pandemonium_policy::{Observation, Prediction, Profile, Profiles, Tier};
+use pandemonium_policy::{Observation, Predictions, Profile, Profiles, Tier};
 use proptest::prelude::*;
 
 fn comm(name: &str) -> [u8; 16] {
@@ -365,33 +362,74 @@ proptest! {
     }
 }
 
-/// One prediction for each name, ordered by it.
-fn predictions() -> impl Strategy<Value = Vec<Prediction>> {
-    prop::collection::btree_map(0..12u8, 0..3u32, 0..12).prop_map(|known| {
-        let prediction = |(name, wakeup_freq): (u8, u32)| Prediction {
-            wakeup_freq,
-            ..Profile::of_pin(&comm(&format!("p{name:02}")), Tier::Batch, 0)
-                .prediction()
-                .unwrap()
-        };
-        known.into_iter().map(prediction).collect()
-    })
+/// What may happen to a table.
+#[derive(Clone, Debug)]
+enum Event {
+    Seen(u8, Tier, bool),
+    Pinned(u8, Tier),
+    Unpinned(u8),
+    Forgotten(u8),
+    AllForgotten,
+    Imported(Vec<u8>, bool),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let tier = || prop::sample::select(Tier::ALL.to_vec());
+    prop_oneof![
+        40 => (any::<u8>(), tier(), any::<bool>()).prop_map(|(n, t, e)| Event::Seen(n, t, e)),
+        10 => (0..4u8, tier(), any::<bool>()).prop_map(|(n, t, e)| Event::Seen(n, t, e)),
+        4 => (0..4u8, tier()).prop_map(|(n, t)| Event::Pinned(n, t)),
+        2 => (0..4u8).prop_map(Event::Unpinned),
+        2 => (0..4u8).prop_map(Event::Forgotten),
+        1 => Just(Event::AllForgotten),
+        1 => (prop::collection::vec(any::<u8>(), 0..6), any::<bool>())
+            .prop_map(|(names, all)| Event::Imported(names, all)),
+    ]
+}
+
+fn happen(table: &mut Profiles, event: Event) {
+    let name = |n: u8| comm(&format!("n{n}"));
+    match event {
+        Event::Seen(n, tier, exited) => table.learn(&Observation {
+            tier,
+            ..seen(&format!("n{n}"), exited)
+        }),
+        Event::Pinned(n, tier) => drop(table.pin(&name(n), tier)),
+        Event::Unpinned(n) => drop(table.unpin(&name(n))),
+        Event::Forgotten(n) => drop(table.forget(&name(n))),
+        Event::AllForgotten => drop(table.forget_all()),
+        Event::Imported(names, is_replacing) => {
+            let stored = names.iter().map(|n| stored(&format!("n{n}"), 1, 9));
+            table.import(stored.collect(), is_replacing);
+        }
+    }
 }
 
 proptest! {
     #[test]
-    fn changes_lead_from_one_set_of_predictions_to_the_other_and_name_nothing_twice(
-        before in predictions(),
-        now in predictions(),
+    fn news_of_what_changed_is_all_that_has_to_be_told(
+        first in prop::collection::vec(event(), 0..60),
+        then in prop::collection::vec(prop::collection::vec(event(), 0..8), 0..20),
+        is_full in any::<bool>(),
     ) {
-        let changes = Changes::between(&before, &now);
-        let mut held: BTreeMap<_, _> = before.iter().map(|p| (p.comm, *p)).collect();
-        for comm in &changes.gone {
-            prop_assert!(held.remove(comm).is_some());
+        // A full table evicts names that nobody mentioned.
+        let mut table = Profiles::from_stored(600, if is_full { full() } else { Vec::new() });
+        first.into_iter().for_each(|event| happen(&mut table, event));
+        table.take_changed();
+        let mut told = Predictions::of(&table.predictions());
+        for events in then {
+            events.into_iter().for_each(|event| happen(&mut table, event));
+            let changed = table.take_changed();
+            let news = told.news(&table, &changed);
+            for comm in &news.gone {
+                prop_assert!(told.has(comm) && table.predictions().iter().all(|p| p.comm != *comm));
+            }
+            for prediction in &news.new {
+                prop_assert!(told.iter().all(|known| known != prediction));
+            }
+            told.take(&news);
+            prop_assert_eq!(&told, &Predictions::of(&table.predictions()));
+            prop_assert!(told.news(&table, &changed).is_empty(), "told once");
         }
-        for prediction in &changes.new {
-            prop_assert_ne!(held.insert(prediction.comm, *prediction), Some(*prediction));
-        }
-        prop_assert_eq!(held.into_values().collect::<Vec<_>>(), now);
     }
 }

@@ -118,8 +118,7 @@ impl Daemon {
         self.previous = None;
         self.totals = Counters::default();
         self.follow_machine();
-        self.predict_anew();
-        let (settings, predictions) = (self.settings.clone(), self.predictions.clone());
+        let (settings, predictions) = (self.settings.clone(), self.predict_anew());
         let attaching = self
             .engine
             .attach(self.limits, self.knobs, settings, predictions);

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use futures_util::FutureExt;
 use pandemonium_api::{BusError, Refusal, telemetry_line};
-use pandemonium_policy::{Knobs, Limits, Mode, Reading, Sample};
+use pandemonium_policy::{Knobs, Limits, Mode, Prediction, Predictions, Reading, Sample};
 
 use super::{Daemon, LEARNED_TICKS, SAVE_TICKS};
 use crate::clock;
@@ -23,6 +23,8 @@ impl Daemon {
             self.drain_observations();
             self.predict();
         } else {
+            // An attach tells all.
+            self.profiles.take_changed();
             self.look_around();
         }
         self.follow_power();
@@ -142,31 +144,35 @@ impl Daemon {
 
     /// What was learned goes into the kernel half, if it says anything new.
     pub(super) fn predict(&mut self) {
-        let generation = self.profiles.generation();
-        if generation == self.predicted_generation {
-            return;
-        }
-        let predictions = self.profiles.predictions();
-        if predictions != self.predictions {
+        self.unpredicted.append(&mut self.profiles.take_changed());
+        let news = self.predicted.news(&self.profiles, &self.unpredicted);
+        if !news.is_empty() {
             let Some(kernel) = self.engine.kernel() else {
                 return;
             };
-            if let Err(error) = kernel.write_predictions(&predictions) {
+            if let Err(error) = kernel.write_predictions(&news) {
                 if !std::mem::replace(&mut self.is_predicting_broken, true) {
                     log::warn!("New predictions cannot be written: {error:#}.");
                 }
+                // Of what neither side knows there is nothing to tell, however long this lasts.
+                let (predicted, profiles) = (&self.predicted, &self.profiles);
+                self.unpredicted
+                    .retain(|comm| predicted.has(comm) || profiles.get(comm).is_some());
                 return;
             }
             self.is_predicting_broken = false;
-            self.predictions = predictions;
+            self.predicted.take(&news);
         }
-        self.predicted_generation = generation;
+        self.unpredicted.clear();
     }
 
-    /// Before an attach, which writes them.
-    pub(super) fn predict_anew(&mut self) {
-        self.predictions = self.profiles.predictions();
-        self.predicted_generation = self.profiles.generation();
+    /// All that is known, for an attach, which writes it.
+    pub(super) fn predict_anew(&mut self) -> Vec<Prediction> {
+        let predictions = self.profiles.predictions();
+        self.predicted = Predictions::of(&predictions);
+        self.unpredicted.clear();
+        self.profiles.take_changed();
+        predictions
     }
 
     pub(super) fn refresh_learned(&mut self) {

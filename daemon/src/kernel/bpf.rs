@@ -14,7 +14,8 @@ use memmap2::MmapOptions;
 use pandemonium_policy::idle_layout::IdleLayout;
 use pandemonium_policy::knobs::Knobs;
 use pandemonium_policy::limits::Limits;
-use pandemonium_policy::profile::{Changes, Observation, Prediction};
+use pandemonium_policy::predictions::Changes;
+use pandemonium_policy::profile::{Observation, Prediction};
 use pandemonium_policy::sample::Reading;
 use pandemonium_policy::settings::Settings;
 use pandemonium_policy::topology::Topology;
@@ -57,8 +58,6 @@ struct Loaded {
     skel: BpfSkel<'static>,
     stats: maps::Stats,
     consts: KernelConsts,
-    /// What the map holds.
-    predictions: Vec<Prediction>,
 }
 
 /// The scheduler on the machine's own kernel.
@@ -199,15 +198,12 @@ impl Kernel for BpfKernel {
         maps::write_settings(&mut loaded.skel, raw)
     }
 
-    fn write_predictions(&mut self, predictions: &[Prediction]) -> Result<()> {
+    fn write_predictions(&mut self, news: &Changes) -> Result<()> {
         let loaded = self
             .loaded
-            .as_mut()
+            .as_ref()
             .context("the scheduler is not loaded")?;
-        let changes = Changes::between(&loaded.predictions, predictions);
-        maps::write_predictions(&loaded.skel, &changes)?;
-        loaded.predictions = predictions.to_vec();
-        Ok(())
+        maps::write_predictions(&loaded.skel, news)
     }
 
     fn topology(&self) -> &Topology {
@@ -311,7 +307,11 @@ fn load(start: &Start<'_>, opened: Opened) -> Result<Loaded> {
     prepare_ops(&mut open, &consts)?;
     let mut skel = open.load()?;
     log_verified(&skel);
-    maps::write_predictions(&skel, &Changes::between(&[], start.predictions))?;
+    let news = Changes {
+        new: start.predictions.to_vec(),
+        ..Changes::default()
+    };
+    maps::write_predictions(&skel, &news)?;
     let stats = maps::Stats::of(&skel, start.topology)?;
     let observations = Observations::default();
     let ring = ring_of(&skel, &observations)?;
@@ -328,7 +328,6 @@ fn load(start: &Start<'_>, opened: Opened) -> Result<Loaded> {
         skel,
         stats,
         consts,
-        predictions: start.predictions.to_vec(),
     })
 }
 

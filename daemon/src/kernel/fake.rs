@@ -15,7 +15,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use pandemonium_policy::{
-    Knobs, Limits, Observation, Pattern, Prediction, Reading, Settings, Topology,
+    Changes, Knobs, Limits, Observation, Pattern, Prediction, Predictions, Reading, Settings,
+    Topology,
 };
 
 use super::script::{Outcome, Script, Seen, Stage, play};
@@ -34,6 +35,7 @@ pub struct ScriptedKernel {
     enable_seq: u64,
     reading: Reading,
     observed: Vec<Seen>,
+    told: Predictions,
     exit: Option<Exit>,
     bell: UnixStream,
     listener: UnixStream,
@@ -56,6 +58,7 @@ impl ScriptedKernel {
             enable_seq: 0,
             reading: Reading::default(),
             observed: Vec::new(),
+            told: Predictions::default(),
             exit: None,
             bell,
             listener,
@@ -147,10 +150,11 @@ impl Kernel for ScriptedKernel {
             Outcome::Permission => return Err(AttachError::without_capabilities("EPERM")),
             Outcome::Ok => {}
         }
+        self.told = Predictions::of(predictions);
         let told = [
             "attach".to_owned(),
             words(settings),
-            names(predictions),
+            names(&self.told),
             cpus(limits),
         ];
         self.take(&told)
@@ -204,8 +208,12 @@ impl Kernel for ScriptedKernel {
         self.take(&[words(settings)])
     }
 
-    fn write_predictions(&mut self, predictions: &[Prediction]) -> anyhow::Result<()> {
-        self.take(&[names(predictions)])
+    fn write_predictions(&mut self, news: &Changes) -> anyhow::Result<()> {
+        let mut told = self.told.clone();
+        told.take(news);
+        self.take(&[names(&told)])?;
+        self.told = told;
+        Ok(())
     }
 
     fn topology(&self) -> &Topology {
@@ -278,14 +286,14 @@ fn words(settings: &Settings) -> String {
 }
 
 /// Predictions as a line of the record.
-fn names(predictions: &[Prediction]) -> String {
+fn names(told: &Predictions) -> String {
     let name = |prediction: &Prediction| {
         let comm = prediction.comm.split(|byte| *byte == 0).next();
         let comm = String::from_utf8_lossy(comm.unwrap_or_default());
         let pinned = if prediction.is_pinned { "!" } else { "" };
         format!("{comm}={}{pinned}", prediction.tier.name())
     };
-    let all: Vec<_> = predictions.iter().map(name).collect();
+    let all: Vec<_> = told.iter().map(name).collect();
     format!("predictions {}", all.join(","))
 }
 
@@ -393,7 +401,11 @@ mod tests {
             csw_rate: 1,
             is_pinned: false,
         };
-        kernel.write_predictions(&[prediction]).expect("writes");
+        let news = Changes {
+            new: vec![prediction],
+            ..Changes::default()
+        };
+        kernel.write_predictions(&news).expect("writes");
         let text = fs::read_to_string(&record).expect("recorded");
         let lines: Vec<_> = text.lines().collect();
         assert_eq!((lines[0], lines[2]), ("attach", "predictions "));
@@ -433,7 +445,7 @@ mod tests {
     fn a_write_fails_if_the_script_says_so() {
         let (_dir, mut kernel) = scripted("write_error = true");
         assert!(kernel.write_settings(&Settings::default()).is_err());
-        assert!(kernel.write_predictions(&[]).is_err());
+        assert!(kernel.write_predictions(&Changes::default()).is_err());
     }
 
     #[test]

@@ -8,7 +8,8 @@ use pandemonium_policy::idle_layout::IdleLayout;
 use pandemonium_policy::knobs::Knobs;
 use pandemonium_policy::limits::{BURST_WINDOW_NS, LONGRUN_NS, Limits};
 use pandemonium_policy::pattern::Pattern;
-use pandemonium_policy::profile::{Changes, Observation, Prediction};
+use pandemonium_policy::predictions::Changes;
+use pandemonium_policy::profile::{Observation, Prediction};
 use pandemonium_policy::sample::{Counters, HIST_BUCKETS, Reading};
 use pandemonium_policy::settings::Settings;
 use pandemonium_policy::tier::Tier;
@@ -143,20 +144,20 @@ pub fn write_settings(skel: &mut BpfSkel<'_>, settings: types::settings) -> Resu
 }
 
 /// Makes the map hold other predictions; all that are new in one call.
-pub fn write_predictions(skel: &BpfSkel<'_>, changes: &Changes) -> Result<()> {
+pub fn write_predictions(skel: &BpfSkel<'_>, news: &Changes) -> Result<()> {
     let map = &skel.maps.predictions;
-    for comm in &changes.gone {
+    for comm in &news.gone {
         match map.delete(comm) {
             // As far as an attempt that failed came before.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             deleted => deleted?,
         }
     }
-    if changes.new.is_empty() {
+    if news.new.is_empty() {
         return Ok(());
     }
-    let names: Vec<u8> = changes.new.iter().flat_map(|p| p.comm).collect();
-    let values: Vec<types::prediction> = changes.new.iter().map(prediction_of).collect();
+    let names: Vec<u8> = news.new.iter().flat_map(|p| p.comm).collect();
+    let values: Vec<types::prediction> = news.new.iter().map(prediction_of).collect();
     // SAFETY: plain structs of words without padding, as bytes.
     let bytes = unsafe {
         std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values.as_slice()))
