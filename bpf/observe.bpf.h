@@ -6,8 +6,8 @@
 #define __PANDEMONIUM_OBSERVE_BPF_H
 
 /*
- * A living task is reported every so many sleeps, once its averages have settled, and a few times a second at most: one
- * that sleeps a hundred thousand times in that time has no more to say.
+ * A living task is reported every so many sleeps, once its averages have settled, and a few times a second at most: of
+ * what sleeps a hundred thousand times a second there is no more to say.
  */
 #define OBSERVE_EVERY_SLEEPS 64
 #define OBSERVE_APART_NS     (250 * NSEC_PER_MSEC_)
