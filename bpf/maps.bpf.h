@@ -101,12 +101,14 @@ struct queue_state queues[NR_QUEUES];
  * One per node, of the tasks of its batch queue that are grown: no young programs, which begin with a lead.
  * @turn_ns is when the last run of a turn's length of one of them began, one went before young programs, or new work of
  * them came while none waited.
+ * @turn_vtime is where the turn of the last one that began to run did so.
  * @waiting counts those that wait, @running the CPUs that run one.
  * @young_due_ns is what young programs are to run for before another goes before them.
  * @claimed_ns is when a CPU last took of the whole queue what was due, young or grown.
  */
 struct grown_state {
 	u64 turn_ns;
+	u64 turn_vtime;
 	s32 waiting;
 	s32 running;
 	s64 young_due_ns;
@@ -232,6 +234,8 @@ struct task_ctx {
 	/* The last wake-up came from an interrupt, not from another task. */
 	bool is_external;
 	bool is_rescued;
+	/* It has run without a rest for as long as a launch has a lead, which is over. */
+	bool has_grown;
 	/* One more than the idle CPU claimed for it to move to, or 0. */
 	u32 better_cpu;
 	/* Its control group while it counts there, and as how much. */

@@ -73,12 +73,15 @@ static __always_inline void count_online(s32 cpu, s32 by)
 	__sync_fetch_and_add(&node_online[node], by);
 }
 
-/* How many CPUs serve the queue of a node. To divide by: one before the first is counted, and where none is online. */
+/*
+ * How many CPUs serve the queue of a node. To divide by: one before the first is counted, and where none is online. A branch
+ * would be a second state for the verifier to follow in everything that asks.
+ */
 static __always_inline u32 nr_cpus_of(u32 queue)
 {
 	u32 nr = topology.nr_nodes > 1 ? node_online[node_of(queue)] : nr_online;
 
-	return nr ? nr : 1;
+	return nr + ((nr - 1) >> 31);
 }
 
 static __always_inline u64 queued_per_cpu(u32 queue)

@@ -107,13 +107,31 @@ VERIFIED_ONCE int charge_run(struct task_struct *p __arg_trusted, struct task_ct
 	return 0;
 }
 
-/* A young program may grow up while it runs, if nobody else wants its CPU. */
-static __always_inline void note_growing(struct cpu_ctx *c, const struct task_ctx *t)
+/*
+ * What has grown up without a rest goes on from where the last grown task began. While others waited its lead moved along
+ * with the clock, and all that went before young programs in that time would pay for it.
+ */
+static __always_inline void end_lead(struct cpu_ctx *c, struct task_ctx *t)
 {
+	if (t->has_grown || t->rests)
+		return;
+	t->has_grown = true;
+	t->vtime = vtime_later(t->vtime, grown_state_of(t->queue)->turn_vtime);
+	t->slice_vtime = 0;
+	c->turn_vtime = t->vtime;
+}
+
+/* A young program may grow up while it runs. */
+static __always_inline void note_growing(struct cpu_ctx *c, struct task_ctx *t)
+{
+	struct grown_state *g = grown_state_of(t->queue);
+
 	if (c->runs_grown || c->batch_queue != t->queue || !is_grown(t))
 		return;
+	end_lead(c, t);
 	c->runs_grown = true;
-	__sync_fetch_and_add(&grown_state_of(t->queue)->running, 1);
+	g->turn_vtime = c->turn_vtime;
+	__sync_fetch_and_add(&g->running, 1);
 }
 
 /* A batch queue is being served as long as some CPU runs what came from it. */

@@ -264,3 +264,27 @@ fn what_is_grown_uses_up_its_lead_as_well_while_nobody_waits() {
         }
     }
 }
+
+/// The longest wait of hogs that have computed for a while, while others grow up that began beside them.
+fn wait_behind_those_that_grow_up(nr_cpus: u32, new_per_cpu: u32) -> u64 {
+    let mut m = Machine::with_cpus(nr_cpus);
+    let old: Vec<Task> = (0..nr_cpus).map(|cpu| spawn(&mut m, cpu, SEC, 0)).collect();
+    m.run_for(300 * MS);
+    for new in 0..nr_cpus * new_per_cpu {
+        spawn(&mut m, new % nr_cpus, SEC, 0);
+    }
+    // Until here they are young, and have a lead.
+    m.run_for(100 * MS);
+    old.iter().for_each(|hog| m.forget_wait(*hog));
+    m.run_for(SEC);
+    let waits = old.iter().map(|hog| m.view(*hog).longest_wait_ns);
+    waits.max().unwrap()
+}
+
+#[test]
+fn hogs_do_not_pay_for_their_turns_when_others_that_began_beside_them_have_grown_up() {
+    for (nr_cpus, most) in [(1, 16 * MS), (2, 20 * MS), (4, 24 * MS)] {
+        let waited_ns = wait_behind_those_that_grow_up(nr_cpus, 2);
+        assert!(waited_ns <= most, "{nr_cpus} CPUs: {waited_ns}");
+    }
+}
