@@ -108,17 +108,29 @@ VERIFIED_ONCE int charge_run(struct task_struct *p __arg_trusted, struct task_ct
 }
 
 /*
- * What has grown up without a rest goes on from where the last grown task began. While others waited its lead moved along
- * with the clock, and all that went before young programs in that time would pay for it.
+ * What has grown up without a rest goes on from the clock, or from where the last grown task began: while others waited its
+ * lead moved along with the clock, and whoever comes to the clock later, or had turns in that time, would wait for all of it.
+ * Grown tasks that had none in that time are as far behind. Once no young program waits they are owed no more than a sleeper
+ * is, or what has grown up would wait for all of that.
  */
-static __always_inline void end_lead(struct cpu_ctx *c, struct task_ctx *t)
+static __always_inline void end_lead(struct cpu_ctx *c, struct task_ctx *t,
+				     const struct grown_state *g)
 {
-	if (t->has_grown || t->rests)
+	u64 from = queue_state_of(t->queue)->clock;
+
+	if (!t->has_grown && !t->rests) {
+		t->has_grown = true;
+		from = vtime_later(from, g->turn_vtime);
+	} else if (nr_queued(t->queue) <= (u32)g->waiting) {
+		from -= BATCH_CREDIT_NS;
+	} else {
 		return;
-	t->has_grown = true;
-	t->vtime = vtime_later(t->vtime, grown_state_of(t->queue)->turn_vtime);
+	}
+	if (vtime_diff(from, t->vtime) <= 0)
+		return;
+	t->vtime = from;
 	t->slice_vtime = 0;
-	c->turn_vtime = t->vtime;
+	c->turn_vtime = from;
 }
 
 /* A young program may grow up while it runs. */
@@ -128,7 +140,7 @@ static __always_inline void note_growing(struct cpu_ctx *c, struct task_ctx *t)
 
 	if (c->runs_grown || c->batch_queue != t->queue || !is_grown(t))
 		return;
-	end_lead(c, t);
+	end_lead(c, t, g);
 	c->runs_grown = true;
 	g->turn_vtime = c->turn_vtime;
 	__sync_fetch_and_add(&g->running, 1);

@@ -265,26 +265,56 @@ fn what_is_grown_uses_up_its_lead_as_well_while_nobody_waits() {
     }
 }
 
-/// The longest wait of hogs that have computed for a while, while others grow up that began beside them.
-fn wait_behind_those_that_grow_up(nr_cpus: u32, new_per_cpu: u32) -> u64 {
-    let mut m = Machine::with_cpus(nr_cpus);
-    let old: Vec<Task> = (0..nr_cpus).map(|cpu| spawn(&mut m, cpu, SEC, 0)).collect();
-    m.run_for(300 * MS);
-    for new in 0..nr_cpus * new_per_cpu {
-        spawn(&mut m, new % nr_cpus, SEC, 0);
-    }
-    // Until here they are young, and have a lead.
-    m.run_for(100 * MS);
-    old.iter().for_each(|hog| m.forget_wait(*hog));
-    m.run_for(SEC);
-    let waits = old.iter().map(|hog| m.view(*hog).longest_wait_ns);
-    waits.max().unwrap()
+fn spawn_hogs(m: &mut Machine, nr: u32) -> Vec<Task> {
+    let nr_cpus = m.nr_cpus();
+    (0..nr).map(|hog| spawn(m, hog % nr_cpus, SEC, 0)).collect()
 }
 
 #[test]
 fn hogs_do_not_pay_for_their_turns_when_others_that_began_beside_them_have_grown_up() {
-    for (nr_cpus, most) in [(1, 16 * MS), (2, 20 * MS), (4, 24 * MS)] {
-        let waited_ns = wait_behind_those_that_grow_up(nr_cpus, 2);
-        assert!(waited_ns <= most, "{nr_cpus} CPUs: {waited_ns}");
+    for (nr_cpus, most) in [(1, 16), (2, 20), (4, 24)] {
+        let mut m = Machine::with_cpus(nr_cpus);
+        let mut hogs = spawn_hogs(&mut m, nr_cpus);
+        m.run_for(300 * MS);
+        hogs.extend(spawn_hogs(&mut m, 2 * nr_cpus));
+        // Until here the new ones are young, and have a lead.
+        m.run_for(100 * MS);
+        hogs.iter().for_each(|hog| m.forget_wait(*hog));
+        m.run_for(SEC);
+        let waits = hogs.iter().map(|hog| m.view(*hog).longest_wait_ns);
+        let waited_ns = waits.max().unwrap();
+        assert!(waited_ns <= most * MS, "{nr_cpus} CPUs: {waited_ns}");
+    }
+}
+
+#[test]
+fn what_has_grown_up_does_not_wait_for_all_that_a_hog_missed_while_it_was_launched() {
+    for nr_cpus in [1, 2, 4] {
+        let mut m = Machine::with_cpus(nr_cpus);
+        spawn_hogs(&mut m, nr_cpus);
+        m.run_for(300 * MS);
+        let new = spawn_hogs(&mut m, nr_cpus);
+        m.run_for(SEC);
+        let waits = new.iter().map(|hog| m.view(*hog).longest_wait_ns);
+        let waited_ns = waits.max().unwrap();
+        assert!(waited_ns <= 16 * MS, "{nr_cpus} CPUs: {waited_ns}");
+    }
+}
+
+#[test]
+fn frames_do_not_wait_for_the_leads_of_hogs_that_began_with_them() {
+    for nr_cpus in [1, 2, 8, 12] {
+        for (hogs_per_cpu, seed) in (2..=4).flat_map(|hogs| (0..6).map(move |seed| (hogs, seed))) {
+            let mut m = Machine::with_cpus(nr_cpus);
+            spawn_hogs(&mut m, hogs_per_cpu * nr_cpus);
+            let frames = spawn(&mut m, 0, 3 * MS, 10 * MS);
+            m.set_random_habit(frames, 2 * MS..=9 * MS, 7 * MS..=10 * MS, seed);
+            m.run_for(750 * MS);
+            let waited_ns = m.view(frames).longest_wait_ns;
+            assert!(
+                waited_ns <= 24 * MS,
+                "{nr_cpus} CPUs, {hogs_per_cpu}, {seed}: {waited_ns}"
+            );
+        }
     }
 }
