@@ -108,25 +108,23 @@ VERIFIED_ONCE int charge_run(struct task_struct *p __arg_trusted, struct task_ct
 }
 
 /*
- * What has grown up without a rest goes on from the clock, or from where the last grown task began: while others waited its
- * lead moved along with the clock, and whoever comes to the clock later, or had turns in that time, would wait for all of it.
- * Grown tasks that had none in that time are as far behind. Once no young program waits they are owed no more than a sleeper
- * is, or what has grown up would wait for all of that.
+ * What has grown up without a rest goes on from where the last grown task began: while others waited its lead moved along with
+ * the clock, and what had turns in that time would wait for all of it. Once no young program waits nobody is ahead of the
+ * clock by more than sleepers are: whoever comes to it later would wait for that of everybody, and what has grown up for all
+ * that a hog missed meanwhile.
  */
 static __always_inline void end_lead(struct cpu_ctx *c, struct task_ctx *t,
 				     const struct grown_state *g)
 {
-	u64 from = queue_state_of(t->queue)->clock;
+	u64 from = t->vtime;
 
 	if (!t->has_grown && !t->rests) {
 		t->has_grown = true;
 		from = vtime_later(from, g->turn_vtime);
-	} else if (nr_queued(t->queue) <= (u32)g->waiting) {
-		from -= BATCH_CREDIT_NS;
-	} else {
-		return;
 	}
-	if (vtime_diff(from, t->vtime) <= 0)
+	if (nr_queued(t->queue) <= (u32)g->waiting)
+		from = vtime_later(from, queue_state_of(t->queue)->clock - BATCH_CREDIT_NS);
+	if (from == t->vtime)
 		return;
 	t->vtime = from;
 	t->slice_vtime = 0;
