@@ -10,24 +10,21 @@
 #define LAUNCH_AFTER_NS (4 * NSEC_PER_MSEC_)
 /* For programs that have never slept the tick ends the turn of what is grown after this. */
 #define YOUNG_TICK_NS (2 * NSEC_PER_MSEC_)
-/* What has not slept yet and ran for less is being launched. */
-#define LAUNCH_RUN_NS (4 * NSEC_PER_MSEC_)
 /* It goes on before others have a turn if what interrupted it takes no longer. */
 #define LAUNCH_PAUSE_NS (150 * NSEC_PER_USEC_)
 /* Where it was forked, or stopped by whom it woke, or for known work, these may take as long. */
 #define LAUNCH_RESERVE_NS (8 * NSEC_PER_MSEC_)
 
-static __always_inline bool is_being_launched(const struct task_struct *p, const struct task_ctx *t)
-{
-	return !t->wakes && t->awake_run_ns < LAUNCH_RUN_NS && !t->pinned && !is_idle_class(p);
-}
-
 /* Whether a program that has never slept waits for any CPU of the node. */
 static __always_inline bool young_waits(s32 cpu)
 {
-	u32 queue = node_queue(cpu, QUEUE_BATCH);
+	return young_waits_in(node_queue(cpu, QUEUE_BATCH));
+}
 
-	return nr_queued(queue) > grown_state_of(queue)->waiting;
+/* Whether one that is being launched does. */
+static __always_inline bool launch_waits(s32 cpu)
+{
+	return grown_state_of(node_queue(cpu, QUEUE_BATCH))->launching > 0;
 }
 
 /*

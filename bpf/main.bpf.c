@@ -30,6 +30,7 @@
 #include "affinity.bpf.h"
 #include "brevity.bpf.h"
 #include "queues.bpf.h"
+#include "order.bpf.h"
 #include "crowd.bpf.h"
 #include "load.bpf.h"
 #include "context.bpf.h"

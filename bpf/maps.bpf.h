@@ -103,6 +103,7 @@ struct queue_state queues[NR_QUEUES];
  * them came while none waited.
  * @turn_vtime is where the turn of the last one that began to run did so.
  * @waiting counts those that wait, @running the CPUs that run one.
+ * @launching counts those that wait and are being launched.
  * @young_due_ns is what young programs are to run for before another goes before them.
  * @claimed_ns is when a CPU last took of the whole queue what was due, young or grown.
  */
@@ -111,6 +112,7 @@ struct grown_state {
 	u64 turn_vtime;
 	s32 waiting;
 	s32 running;
+	s32 launching;
 	s64 young_due_ns;
 	u64 claimed_ns;
 } __attribute__((aligned(CACHE_LINE)));
@@ -226,6 +228,8 @@ struct task_ctx {
 	bool stealable;
 	/* Waits as one of its node's grown tasks. */
 	bool waits_grown;
+	/* Waits as a program that is being launched. */
+	bool waits_launch;
 	/* Waits as interactive work that is short and rare. */
 	bool waits_rare;
 	bool is_compositor;

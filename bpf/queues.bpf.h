@@ -227,6 +227,12 @@ static __always_inline struct grown_state *grown_state_of(u32 queue)
 	return &grown[node_of(queue)];
 }
 
+/* Whether a program that has never slept waits in a batch queue of a node. */
+static __always_inline bool young_waits_in(u32 queue)
+{
+	return nr_queued(queue) > (u32)grown_state_of(queue)->waiting;
+}
+
 /* Wherever a task goes from its queue, it passes one of the callbacks that call this. */
 static __always_inline void leave_queue(struct task_ctx *t)
 {
@@ -243,6 +249,10 @@ static __always_inline void leave_queue(struct task_ctx *t)
 	if (t->waits_grown) {
 		t->waits_grown = false;
 		__sync_fetch_and_add(&grown_state_of(t->queue)->waiting, -1);
+	}
+	if (t->waits_launch) {
+		t->waits_launch = false;
+		__sync_fetch_and_add(&grown_state_of(t->queue)->launching, -1);
 	}
 	if (t->stealable) {
 		t->stealable = false;
@@ -381,43 +391,6 @@ static __always_inline u64 service_vtime(struct task_struct *p, const struct tas
 					 u64 ran_ns)
 {
 	return vtime_delta(ran_ns, tier_weight(p->scx.weight, tier_of_service(t)), t->share);
-}
-
-/*
- * Virtual time at which interactive work queues. What was interrupted keeps its place. What has used up its slice comes
- * back near the front, where those begin that wake: they do so with credit, and would pass it again and again, while the
- * clock, which is where the furthest began, stands still. What is short and rare need not wait behind what takes longer:
- * all that it asks for is over before the others would notice.
- */
-static __always_inline u64 interactive_deadline(struct task_struct *p, const struct task_ctx *t)
-{
-	const struct queue_state *q = queue_state_of(t->queue);
-	u64 deadline = t->vtime;
-	u64 front;
-
-	if (t->slice_left_ns)
-		return q->clock - VTIME_SPAN_NS;
-	if (t->awake_run_ns) {
-		deadline += awake_penalty_ns(t->awake_run_ns, t->tier);
-		/* In a queue where all that wakes is placed at once nobody moves it. */
-		front = vtime_later(q->front, q->clock - CREDIT_UNIT_NS * CREDIT_UNITS_MAX);
-		deadline = vtime_earlier(deadline, front + service_vtime(p, t, BEHIND_FRONT_NS));
-	}
-	return t->waits_rare ? deadline - RARE_LEAD_NS : deadline;
-}
-
-VERIFIED_ONCE int queue_insert_entered(struct task_struct *p __arg_trusted, struct task_ctx *t,
-				       u64 enq_flags)
-{
-	u64 deadline;
-
-	if (!t)
-		return 0;
-	if (t->queue < NODE_QUEUES && p->nr_cpus_allowed > 1)
-		mark_stealable(t);
-	deadline = t->queue & QUEUE_BATCH ? turn_vtime(t) : interactive_deadline(p, t);
-	scx_bpf_dsq_insert_vtime(p, t->queue, SLICE_UNDECIDED_NS, deadline, enq_flags);
-	return 0;
 }
 
 /* Into the local queue @dsq, that of @cpu: the task is next there, in no queue of ours, and pays as work of the node. */

@@ -122,7 +122,7 @@ static __always_inline void end_lead(struct cpu_ctx *c, struct task_ctx *t,
 		t->has_grown = true;
 		from = vtime_later(from, g->turn_vtime);
 	}
-	if (nr_queued(t->queue) <= (u32)g->waiting)
+	if (!young_waits_in(t->queue))
 		from = vtime_later(from, queue_state_of(t->queue)->clock - BATCH_CREDIT_NS);
 	if (from == t->vtime)
 		return;

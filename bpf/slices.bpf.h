@@ -103,7 +103,8 @@ static __always_inline bool tick_should_preempt(struct task_struct *p, const str
 		return true;
 	if (batch_waits(cpu) && ran >= batch_slice(p, t, cpu))
 		return true;
-	if (ran >= YOUNG_TICK_NS && is_grown(t) && !is_batch_sleeper(t) && young_waits(cpu))
+	if (ran >= YOUNG_TICK_NS && !is_batch_sleeper(t) &&
+	    ((is_grown(t) && young_waits(cpu)) || (!is_being_launched(p, t) && launch_waits(cpu))))
 		return true;
 	return ran > knobs.sojourn_thresh_ns && batch_overdue(cpu, now);
 }

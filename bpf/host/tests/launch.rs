@@ -323,3 +323,29 @@ fn a_program_that_is_launched_among_many_young_ones_waits_for_none_that_had_a_tu
         assert!(longest_ns <= SEC / 2, "{longest_ns} at {nr_cpus} CPUs");
     }
 }
+
+/// Programs that compute for 10 ms, each begun anew when one ends, two for each CPU, and one of 2 ms now and then.
+#[test]
+fn a_launch_among_programs_that_are_older_waits_for_one_turn_of_them() {
+    const NEED_NS: u64 = 2 * MS;
+    for nr_cpus in SIZES {
+        let mut m = Machine::with_cpus(nr_cpus);
+        let mut jobs: Vec<Task> = Vec::new();
+        let mut longest_ns = 0;
+        let mut launched = None;
+        for ms in 0..1000 {
+            jobs.retain(|job| m.view(*job).ran_ns < 10 * MS);
+            while jobs.len() < 2 * nr_cpus as usize {
+                jobs.push(spawn(&mut m, 0, 10 * MS, 1000 * SEC));
+            }
+            if ms % 23 == 0 {
+                launched = Some(spawn(&mut m, 0, NEED_NS, 1000 * SEC));
+            }
+            m.run_for(MS);
+            if let Some(launch) = launched {
+                longest_ns = longest_ns.max(m.view(launch).longest_wait_ns);
+            }
+        }
+        assert!(longest_ns <= 10 * MS, "{nr_cpus} CPUs: {longest_ns}");
+    }
+}
