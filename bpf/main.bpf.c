@@ -332,10 +332,13 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(pandemonium_init_task, struct task_struct *p,
 {
 	struct task_ctx *t =
 		bpf_task_storage_get(&task_ctxs, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct task_ctx *parent = task_ctx_of(bpf_get_current_task_btf());
 
 	if (!t)
 		return -ENOMEM;
 	classify_init(t);
+	if (args->fork && parent)
+		pace_launch(t, parent, scx_bpf_now());
 	return 0;
 }
 
@@ -353,7 +356,7 @@ void BPF_STRUCT_OPS(pandemonium_enable, struct task_struct *p)
 	/* Whoever attaches the scheduler, forks or changes a policy may sleep. A busy machine may not idle for long. */
 	learn_prologue();
 	t->queue = node_queue(cpu, QUEUE_BATCH);
-	t->vtime = first_vtime(t->queue);
+	t->vtime = queue_state_of(t->queue)->clock - LAUNCH_CREDIT_NS;
 	t->last_cpu = cpu;
 	t->last_csw = context_switches(p);
 	t->boost_ns = BOOST_CREDIT_MAX_NS;

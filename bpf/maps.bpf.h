@@ -185,6 +185,8 @@ struct task_ctx {
 	u64 vtime;
 	/* The same among batch work while @queue is not: relative to the clock of @batch_queue, its last one. */
 	u64 batch_vtime;
+	/* From when on it queues among launches, then from when on the next that it forks does. */
+	u64 launch_ns;
 	u64 woken_ns;
 	/* When it last came into a queue; 0 if it has not since it slept, or since this is its batch queue. */
 	u64 queued_ns;

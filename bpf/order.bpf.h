@@ -37,42 +37,56 @@ static __always_inline bool is_being_launched(const struct task_struct *p, const
 	return !t->wakes && t->awake_run_ns < LAUNCH_RUN_NS && !t->pinned && !is_idle_class(p);
 }
 
+/* How far ahead of the clock launches queue: by as much as no other work may be. */
+#define LAUNCH_ORDER_NS (2 * LAUNCH_CREDIT_NS)
+
+/* However many somebody forks at once, it is forgotten after this. */
+#define PACE_MAX_NS (200 * NSEC_PER_MSEC_)
+
 /*
- * What is being launched goes before all that is not, in the order in which it comes, and is first when it @goes_on. It
- * pays as any other, only the place is its own: among programs that began before it has less than each of them.
+ * What forks many at once has them queue as if it had forked the next only when the one before may have run, and so do they:
+ * what somebody else launches meanwhile does not wait for all.
  */
-VERIFIED_ONCE u64 launch_vtime(u32 queue, u64 otherwise, bool goes_on)
+static __always_inline void pace_launch(struct task_ctx *t, struct task_ctx *parent, u64 now)
 {
-	struct task_struct *p;
+	u64 ahead = time_delta(parent->launch_ns, now);
 
-	bpf_for_each(scx_dsq, p, queue, 0) {
-		const struct task_ctx *t = task_ctx_of(p);
-		bool goes_before = goes_on || (t && !t->waits_launch);
-
-		return vtime_earlier(otherwise, p->scx.dsq_vtime - goes_before);
-	}
-	return otherwise;
+	t->launch_ns = now + (ahead < PACE_MAX_NS ? ahead : PACE_MAX_NS);
+	parent->launch_ns = t->launch_ns + LAUNCH_RUN_NS;
 }
 
 /*
- * Where batch work queues: by what it has had. While young programs wait, of which each has a lead, what sleeps between its
- * runs and is not done with one goes on near the grown task that began last: all others would have a turn before it.
+ * What is being launched goes before all that is not, and first of all if it was interrupted. It pays as any other, only
+ * the place is its own: among programs that began before it has less than each of them.
+ */
+static __always_inline u64 launch_deadline(const struct task_ctx *t)
+{
+	u64 ahead = time_delta(t->launch_ns, t->queued_ns);
+	u64 deadline = queue_state_of(t->queue)->clock - LAUNCH_ORDER_NS +
+		       (ahead < LAUNCH_CREDIT_NS ? ahead : LAUNCH_CREDIT_NS);
+
+	return t->slice_left_ns ? vtime_earlier(deadline, head_vtime(t->queue, deadline) - 1) :
+				  deadline;
+}
+
+/*
+ * Where batch work queues: by what it has had. What sleeps between its runs and is not done with one goes on before young
+ * programs, of which each has a lead: it would wait for a turn of each.
  */
 static __always_inline u64 batch_deadline(struct task_struct *p, struct task_ctx *t)
 {
-	struct grown_state *g = grown_state_of(t->queue);
 	u64 deadline = turn_vtime(t);
 
 	if (t->queue < NODE_QUEUES)
 		return deadline;
 	if (is_being_launched(p, t)) {
 		t->waits_launch = true;
-		__sync_fetch_and_add(&g->launching, 1);
-		return launch_vtime(t->queue, deadline, t->slice_left_ns);
+		__sync_fetch_and_add(&grown_state_of(t->queue)->launching, 1);
+		return launch_deadline(t);
 	}
-	if (is_batch_sleeper(t) && t->awake_run_ns && t->awake_run_ns <= BATCH_CREDIT_NS &&
+	if (t->rests > 1 && t->awake_run_ns && t->awake_run_ns <= BATCH_CREDIT_NS &&
 	    young_waits_in(t->queue))
-		return vtime_earlier(deadline, g->turn_vtime);
+		return queue_state_of(t->queue)->clock - LAUNCH_CREDIT_NS;
 	return deadline;
 }
 

@@ -191,13 +191,13 @@ VERIFIED_ONCE s32 find_idle(struct task_struct *p __arg_trusted, struct task_ctx
 
 /*
  * A wake-up may, unless it is one of a crowd. So may a program that is being launched: somebody waits for most of
- * them, and for the many of a fork storm nobody does.
+ * them. For the many that are forked at once nobody does.
  */
 static __always_inline bool may_interrupt(const struct task_struct *p, const struct task_ctx *t,
 					  s32 prev_cpu, u64 wake_flags, u64 now)
 {
 	if (wake_flags & SCX_WAKE_FORK)
-		return !is_burst(now);
+		return !time_delta(t->launch_ns, now);
 	return wake_flags & SCX_WAKE_TTWU &&
 	       !is_crowded_out(p, t, node_queue(prev_cpu, QUEUE_INTERACTIVE), now);
 }

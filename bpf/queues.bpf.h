@@ -24,8 +24,6 @@ enum queue_kind {
 #define SLICE_UNDECIDED_NS NSEC_PER_MSEC_
 /* How much sooner interactive work queues that is short and rare. */
 #define RARE_LEAD_NS (1 * NSEC_PER_MSEC_)
-/* Where so many wait for each CPU they are more than a few launches. */
-#define MANY_PER_CPU 8
 /* How far behind its queue's front interactive work comes back when it has used up its slice: so much of its runtime. */
 #define BEHIND_FRONT_NS (500 * NSEC_PER_USEC_)
 
@@ -166,19 +164,6 @@ VERIFIED_ONCE u64 head_vtime(u32 queue, u64 otherwise)
 	return otherwise;
 }
 
-/*
- * Where a program begins: at its lead ahead of the clock. Where many are young the clock has left them behind by more, and it
- * would wait for a turn of each.
- */
-static __always_inline u64 first_vtime(u32 queue)
-{
-	u64 lead = queue_state_of(queue)->clock - LAUNCH_CREDIT_NS;
-
-	if (nr_queued(queue) < MANY_PER_CPU * nr_cpus_of(queue))
-		return lead;
-	return vtime_earlier(lead, head_vtime(queue, lead));
-}
-
 /* Batch work that sleeps between its runs. Until its second rest it may be one that only waited to begin. */
 static __always_inline bool is_batch_sleeper(const struct task_ctx *t)
 {
@@ -191,9 +176,13 @@ static __always_inline bool is_batch_sleeper(const struct task_ctx *t)
  */
 static __always_inline void catch_up(struct task_ctx *t)
 {
-	if (is_batch_sleeper(t) && nr_queued(t->queue) &&
-	    vtime_diff(t->vtime, queue_state_of(t->queue)->clock) <= 0)
-		t->vtime = vtime_earlier(t->vtime, head_vtime(t->queue, t->vtime));
+	u64 clock = queue_state_of(t->queue)->clock;
+	u64 head;
+
+	if (!is_batch_sleeper(t) || !nr_queued(t->queue) || vtime_diff(t->vtime, clock) > 0)
+		return;
+	head = vtime_later(head_vtime(t->queue, t->vtime), clock - LAUNCH_CREDIT_NS);
+	t->vtime = vtime_earlier(t->vtime, head);
 }
 
 /* As much as others may be behind it: what it had while nobody else wanted it, it owes nobody. */

@@ -327,16 +327,21 @@ static void activate(struct task_struct *p, s32 waker, u64 wake_flags, u64 enq_f
 		host.cpus[cpu].resched = true;
 }
 
-/* A task that sleeps is the scheduler's from now on. */
-void kernel_enter(struct task_struct *p, s32 cpu)
+static void begin(struct task_struct *p, s32 cpu, bool is_fork)
 {
-	struct scx_init_task_args args = {};
+	struct scx_init_task_args args = { .fork = is_fork };
 
 	host.this_cpu = cpu;
 	p->cpu = cpu;
 	if (pandemonium_init_task(p, &args))
 		host_fail("%s cannot be scheduled", p->comm);
 	pandemonium_enable(p);
+}
+
+/* A task that sleeps is the scheduler's from now on. */
+void kernel_enter(struct task_struct *p, s32 cpu)
+{
+	begin(p, cpu, false);
 }
 
 /* What runs on the CPU has a task that sleeps be of a higher class for a moment. */
@@ -349,7 +354,7 @@ void kernel_raise(struct task_struct *p, s32 cpu)
 
 void kernel_fork(struct task_struct *p, s32 cpu)
 {
-	kernel_enter(p, cpu);
+	begin(p, cpu, true);
 	activate(p, cpu, SCX_WAKE_FORK, 0);
 	host_settle();
 }

@@ -3,7 +3,7 @@
 
 use pandemonium_bpf_host::machine::{BATCH, Counter, INTERACTIVE, LAT_CRITICAL, Machine};
 use pandemonium_bpf_host::scenes::{
-    asleep, displaced, held, preempts_after, running, short_in_bursts, slice_of,
+    asleep, displaced, held, preempts_after, running, short_in_bursts, slice_of, spawn,
 };
 use pandemonium_policy::Limits;
 use pandemonium_policy::limits::BURST_WINDOW_NS;
@@ -38,19 +38,45 @@ fn start_burst(m: &mut Machine) {
 }
 
 #[test]
-fn in_a_burst_a_new_task_stops_nothing() {
+fn of_programs_that_are_forked_at_once_only_the_first_stops_batch_work() {
     for is_burst in [false, true] {
         let mut m = Machine::with_cpus(2);
-        running(&mut m, BATCH, 0);
+        let parent = running(&mut m, BATCH, 0);
         if is_burst {
             start_burst(&mut m);
         }
+        m.sleep(0);
         running(&mut m, BATCH, 1);
+        m.advance(MS);
+        m.wake(parent, 0);
         m.advance(5 * MS);
-        let new = m.task("new");
-        m.fork(new, 0);
-        assert_eq!(m.view(new).waits, is_burst);
+        for waits in [false, true] {
+            let new = m.task("new");
+            m.fork(new, 0);
+            assert_eq!(m.view(new).waits, waits, "{is_burst}");
+            assert_eq!(m.running(0), Some(parent));
+        }
     }
+}
+
+#[test]
+fn how_many_programs_were_forked_at_once_is_forgotten_after_a_fifth_of_a_second() {
+    let mut m = Machine::with_cpus(2);
+    let parent = running(&mut m, INTERACTIVE, 0);
+    for _ in 0..100 {
+        spawn(&mut m, 0, 100 * US, 1000 * MS);
+    }
+    m.sleep(0);
+    m.run_for(200 * MS);
+    for cpu in [0, 1] {
+        running(&mut m, BATCH, cpu);
+    }
+    m.advance(5 * MS);
+    m.wake(parent, 0);
+    let cpu = m.cpu_of(parent).unwrap();
+    let new = m.task("new");
+    m.fork(new, cpu);
+    assert!(!m.view(new).waits);
 }
 
 #[test]

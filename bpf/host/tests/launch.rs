@@ -330,6 +330,7 @@ fn a_launch_among_programs_that_are_older_waits_for_one_turn_of_them() {
     const NEED_NS: u64 = 2 * MS;
     for nr_cpus in SIZES {
         let mut m = Machine::with_cpus(nr_cpus);
+        let shell = asleep(&mut m, INTERACTIVE, 0);
         let mut jobs: Vec<Task> = Vec::new();
         let mut longest_ns = 0;
         let mut launched = None;
@@ -339,7 +340,10 @@ fn a_launch_among_programs_that_are_older_waits_for_one_turn_of_them() {
                 jobs.push(spawn(&mut m, 0, 10 * MS, 1000 * SEC));
             }
             if ms % 23 == 0 {
-                launched = Some(spawn(&mut m, 0, NEED_NS, 1000 * SEC));
+                m.interrupt(shell, 0);
+                let cpu = m.cpu_of(shell).unwrap();
+                launched = Some(spawn(&mut m, cpu, NEED_NS, 1000 * SEC));
+                m.sleep(cpu);
             }
             m.run_for(MS);
             if let Some(launch) = launched {
@@ -347,5 +351,34 @@ fn a_launch_among_programs_that_are_older_waits_for_one_turn_of_them() {
             }
         }
         assert!(longest_ns <= 10 * MS, "{nr_cpus} CPUs: {longest_ns}");
+    }
+}
+
+#[test]
+fn a_launch_waits_for_one_of_many_programs_that_somebody_else_forked_at_once() {
+    const NEED_NS: u64 = 2 * MS;
+    for nr_cpus in SIZES {
+        let mut m = Machine::with_cpus(nr_cpus);
+        let [crowd, shell] = [0, 1].map(|cpu| asleep(&mut m, INTERACTIVE, cpu));
+        let mut waits_ns = [0; 2];
+        for _ in 0..10 {
+            m.interrupt(crowd, 0);
+            let cpu = m.cpu_of(crowd).unwrap();
+            let many: Vec<Task> = (0..8 * nr_cpus)
+                .map(|_| spawn(&mut m, cpu, NEED_NS, 1000 * SEC))
+                .collect();
+            m.sleep(cpu);
+            m.run_for(3 * MS);
+            m.interrupt(shell, 0);
+            let cpu = m.cpu_of(shell).unwrap();
+            let program = spawn(&mut m, cpu, NEED_NS, 1000 * SEC);
+            m.sleep(cpu);
+            m.run_for(97 * MS);
+            let longest = |tasks: &[Task]| tasks.iter().map(|t| m.view(*t).longest_wait_ns).max();
+            waits_ns[0] = waits_ns[0].max(longest(&[program]).unwrap());
+            waits_ns[1] = waits_ns[1].max(longest(&many).unwrap());
+        }
+        assert!(waits_ns[0] <= NEED_NS, "{nr_cpus} CPUs: {waits_ns:?}");
+        assert!(waits_ns[1] <= 8 * NEED_NS, "{nr_cpus} CPUs: {waits_ns:?}");
     }
 }
