@@ -28,6 +28,15 @@ fn begin(m: &mut Machine, hogs: Vec<Task>) {
     }
 }
 
+/// A program that needs so long; who launches it wakes for that, and sleeps again.
+fn launched_by(m: &mut Machine, shell: Task, need_ns: u64) -> Task {
+    m.interrupt(shell, 0);
+    let cpu = m.cpu_of(shell).unwrap();
+    let program = spawn(m, cpu, need_ns, 1000 * SEC);
+    m.sleep(cpu);
+    program
+}
+
 /// At any time there are two programs for each CPU that were launched and need 10 ms.
 fn launch_for_a_second(m: &mut Machine) {
     const NEED_NS: u64 = 10 * MS;
@@ -309,10 +318,7 @@ fn a_program_that_is_launched_among_many_young_ones_waits_for_none_that_had_a_tu
         m.run_for(2 * SEC);
         for launch in 0..10 {
             m.run_for(91 * MS);
-            m.interrupt(shell, 0);
-            let cpu = m.cpu_of(shell).unwrap();
-            let program = spawn(&mut m, cpu, NEED_NS, 1000 * SEC);
-            m.sleep(cpu);
+            let program = launched_by(&mut m, shell, NEED_NS);
             m.run_for(10 * MS);
             let ran_ns = m.view(program).ran_ns;
             assert_eq!(ran_ns, NEED_NS, "launch {launch} at {nr_cpus} CPUs");
@@ -340,10 +346,7 @@ fn a_launch_among_programs_that_are_older_waits_for_one_turn_of_them() {
                 jobs.push(spawn(&mut m, 0, 10 * MS, 1000 * SEC));
             }
             if ms % 23 == 0 {
-                m.interrupt(shell, 0);
-                let cpu = m.cpu_of(shell).unwrap();
-                launched = Some(spawn(&mut m, cpu, NEED_NS, 1000 * SEC));
-                m.sleep(cpu);
+                launched = Some(launched_by(&mut m, shell, NEED_NS));
             }
             m.run_for(MS);
             if let Some(launch) = launched {
@@ -369,10 +372,7 @@ fn a_launch_waits_for_one_of_many_programs_that_somebody_else_forked_at_once() {
                 .collect();
             m.sleep(cpu);
             m.run_for(3 * MS);
-            m.interrupt(shell, 0);
-            let cpu = m.cpu_of(shell).unwrap();
-            let program = spawn(&mut m, cpu, NEED_NS, 1000 * SEC);
-            m.sleep(cpu);
+            let program = launched_by(&mut m, shell, NEED_NS);
             m.run_for(97 * MS);
             let longest = |tasks: &[Task]| tasks.iter().map(|t| m.view(*t).longest_wait_ns).max();
             waits_ns[0] = waits_ns[0].max(longest(&[program]).unwrap());
