@@ -172,7 +172,7 @@ static __always_inline bool is_batch_sleeper(const struct task_ctx *t)
 
 /*
  * A batch sleeper that has had no more than its share wakes on a par with what waits. The clock is no measure while
- * that has the lead of programs that were just launched.
+ * that has the lead of programs that were just launched, and neither is the place of one that is being launched.
  */
 static __always_inline void catch_up(struct task_ctx *t)
 {
