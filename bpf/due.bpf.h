@@ -18,14 +18,6 @@ static __always_inline bool is_batch_squeezed(s32 cpu, u32 begins, u32 running)
 				      nr_cpus_of(queue));
 }
 
-/* Interactive work finds no room for all of it, and the rest waits and runs as batch work. */
-static __always_inline bool is_crowded(s32 cpu)
-{
-	u32 queue = node_queue(cpu, QUEUE_INTERACTIVE);
-
-	return nr_queued(queue) > interactive_room(queue) / 2;
-}
-
 /* Batch work that is bound to other CPUs of the node than this one. */
 static __always_inline u64 nr_bound_elsewhere(s32 cpu)
 {
@@ -70,41 +62,47 @@ VERIFIED_ONCE u64 own_turn_ns(s32 cpu, u64 own, u64 now)
 }
 
 /*
- * What is not batch work has had its runs here for now, and not only moments. As long as some batch work runs it is no
- * matter of runs here, but of its share of all CPUs: it would have a turn on each of them at the same time.
+ * What is not batch work has had its runs here for now, and not only moments, and batch work has had no more than its part of
+ * late. As long as some of it runs it is no matter of runs here, but of its share of all CPUs: it would have a turn on each
+ * of them at the same time.
  */
 static __always_inline bool is_batch_due(s32 cpu, u32 begins, u64 now)
 {
 	const struct cpu_ctx *c = cpu_ctx_of(cpu);
-	u32 running = nr_running(node_queue(cpu, QUEUE_BATCH));
+	u32 queue = node_queue(cpu, QUEUE_BATCH);
+	u32 running = nr_running(queue);
 
 	if (!c->since_batch || c->other_ran_ns < BATCH_DUE_AFTER_NS)
 		return false;
-	return ((!running || is_crowded(cpu)) && c->since_batch >= deficit_budget(cpu, now)) ||
-	       is_batch_squeezed(cpu, begins, running) ||
+	return (grown_state_of(queue)->owed_ns >= 0 &&
+		((!running && c->since_batch >= deficit_budget(cpu, now)) ||
+		 is_batch_squeezed(cpu, begins, running))) ||
 	       own_turn_ns(cpu, nr_queued(cpu_queue(cpu, QUEUE_BATCH)), now) >=
 		       (knobs.preempt_thresh_ns ?: 1);
 }
 
 /*
- * For how long no wake-up interrupts the turn of batch work that begins here: not at all if it is not due. Work of the CPU's
- * own queue that goes first since it had no turn would have nothing but moments.
+ * For how long no wake-up interrupts the turn of batch work that begins here: not at all if it is not due. Work that goes
+ * first since it had no turn for long would have nothing but moments, each of them before all that waits.
  */
 static __always_inline u64 protected_ns(const struct task_ctx *t, s32 cpu, u64 now)
 {
+	const struct cpu_ctx *c = cpu_ctx_of(cpu);
+	bool is_own = t->queue == cpu_queue(cpu, QUEUE_BATCH);
+	bool is_nodes = t->queue == node_queue(cpu, QUEUE_BATCH);
 	u64 least = knobs.preempt_thresh_ns;
 	u64 turn_ns;
 
-	if (t->queue == cpu_queue(cpu, QUEUE_BATCH) &&
-	    cpu_ctx_of(cpu)->other_ran_ns >= BATCH_DUE_AFTER_NS) {
+	if (is_own && c->other_ran_ns >= BATCH_DUE_AFTER_NS) {
 		turn_ns = own_turn_ns(cpu, nr_queued(t->queue) + 1, now);
 		if (turn_ns >= least)
 			return turn_ns;
-		if (time_delta(now, wait_start(queue_state_of(t->queue)->turn_ns)) >
-		    batch_stall_max_ns())
-			return least;
 	}
-	return is_batch_due(cpu, t->queue == node_queue(cpu, QUEUE_BATCH), now) ? least : 0;
+	if ((is_own ? c->other_ran_ns >= BATCH_DUE_AFTER_NS :
+		      is_nodes && c->since_batch && interactive_waits(cpu)) &&
+	    time_delta(now, wait_start(queue_state_of(t->queue)->turn_ns)) > batch_stall_max_ns())
+		return least;
+	return is_batch_due(cpu, is_nodes, now) ? least : 0;
 }
 
 /* Step 2. Deficit round robin: after so many runs of other tiers, one of batch before those that wait. */

@@ -106,6 +106,7 @@ struct queue_state queues[NR_QUEUES];
  * @launching counts those that wait and are being launched.
  * @young_due_ns is what young programs are to run for before another goes before them.
  * @claimed_ns is when a CPU last took of the whole queue what was due, young or grown.
+ * @owed_ns is how much CPU time the whole queue has had less than its part of, or more if negative; see note_part().
  */
 struct grown_state {
 	u64 turn_ns;
@@ -115,6 +116,7 @@ struct grown_state {
 	s32 launching;
 	s64 young_due_ns;
 	u64 claimed_ns;
+	s64 owed_ns;
 } __attribute__((aligned(CACHE_LINE)));
 
 struct grown_state grown[MAX_NODES];

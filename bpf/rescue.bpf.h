@@ -74,6 +74,42 @@ static __always_inline void note_batch_run(struct cpu_ctx *c, const struct task_
 	c->other_ran_ns = 0;
 }
 
+/* On how many CPUs batch work of the queue runs. */
+static __always_inline u32 nr_running(u32 queue)
+{
+	s32 running = queue_state_of(queue)->running;
+
+	return running > 0 ? running : 0;
+}
+
+/* More than this is owed to nobody, and no less is remembered. */
+#define OWED_MAX_NS (8 * NSEC_PER_MSEC_)
+
+/*
+ * What ran on @cpu for @ran_ns was batch work of the node, or not. Its part of that time is what everybody would have who
+ * waits or runs, if they counted the same. While nobody waits nobody is owed anything.
+ */
+static __always_inline void note_part(s32 cpu, const struct task_ctx *t, u64 ran_ns)
+{
+	u32 queue = node_queue(cpu, QUEUE_BATCH);
+	struct grown_state *g = grown_state_of(queue);
+	u64 batch = nr_queued(queue);
+	u64 waits = batch + nr_queued(node_queue(cpu, QUEUE_INTERACTIVE));
+	s64 owed;
+
+	batch += nr_running(queue);
+	if (!batch)
+		g->owed_ns = 0;
+	if (!batch || !waits)
+		return;
+	owed = ran_ns * batch / (waits + nr_cpus_of(queue)) - (t->queue == queue ? ran_ns : 0);
+	owed += __sync_fetch_and_add(&g->owed_ns, owed);
+	if (owed > (s64)OWED_MAX_NS)
+		g->owed_ns = OWED_MAX_NS;
+	else if (owed < -(s64)OWED_MAX_NS)
+		g->owed_ns = -(s64)OWED_MAX_NS;
+}
+
 /* What the task ran for on @cpu since its start, or since it was last charged. */
 VERIFIED_ONCE int charge_run(struct task_struct *p __arg_trusted, struct task_ctx *t, s32 cpu,
 			     u64 now)
@@ -98,6 +134,7 @@ VERIFIED_ONCE int charge_run(struct task_struct *p __arg_trusted, struct task_ct
 	t->vtime += delta;
 	t->batch_vtime += untiered_vtime(delta, tier_of_service(t));
 	t->slice_vtime += delta;
+	note_part(cpu, t, ran);
 	if (t->queue & QUEUE_BATCH) {
 		note_batch_run(c, t, ran, now);
 		advance_clock_by_service(c, t, delta, ran);
@@ -214,14 +251,6 @@ VERIFIED_ONCE bool take_batch(s32 cpu, bool own_first, u64 now)
 	if (comes_after_other_batch(cpu, own_first))
 		own_first = !own_first;
 	return queue_take(own_first ? own : node, now) || queue_take(own_first ? node : own, now);
-}
-
-/* On how many CPUs batch work of the queue runs. */
-static __always_inline u32 nr_running(u32 queue)
-{
-	s32 running = queue_state_of(queue)->running;
-
-	return running > 0 ? running : 0;
 }
 
 /*

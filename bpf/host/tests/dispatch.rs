@@ -102,16 +102,15 @@ fn batch_that_is_interrupted_before_it_had_a_turn_does_not_wait_anew() {
     for (ran_ns, comes_first) in [(MS / 10, true), (MS, false)] {
         let mut m = held(2);
         let aged = scenes::waiting(&mut m, BATCH);
-        let sleeper = scenes::asleep(&mut m, INTERACTIVE, 0);
         m.advance(Limits::for_cpus(2).overflow_rescue_ns + 1);
         let others = [(); 3].map(|()| scenes::waiting(&mut m, INTERACTIVE));
         m.unhold(0);
         m.exit(0);
         assert_eq!(m.running(0), Some(aged));
         m.advance(ran_ns);
-        m.interrupt(sleeper, 0);
-        assert_eq!(m.running(0), Some(sleeper));
-        m.exit(0);
+        // What is due is protected from wake-ups, but not from a higher class.
+        m.hold(0);
+        m.unhold(0);
         let first = if comes_first { aged } else { others[1] };
         assert_eq!(m.running(0), Some(first), "{ran_ns}");
     }
@@ -212,31 +211,41 @@ fn many_tasks_of_batch_of_which_hardly_any_runs_are_forced_after_a_millisecond_o
 }
 
 #[test]
-fn while_interactive_work_finds_no_room_batch_is_forced_though_another_cpu_runs_some() {
+fn batch_work_that_had_its_part_is_forced_no_more_until_none_of_it_ran_for_a_while() {
     let limits = Limits {
         deficit_budget: 3,
         ..Limits::for_cpus(3)
     };
-    let half = limits.interactive_max / 2;
-    for (left, is_forced) in [(half, false), (half + 1, true)] {
+    for is_owed in [true, false] {
         let mut m = held(3);
         m.set_limits(&limits);
+        if is_owed {
+            m.unhold(1);
+            let elsewhere = scenes::running(&mut m, INTERACTIVE, 1);
+            m.bind(elsewhere, &[1]);
+        }
         let batch = [(); 2].map(|()| scenes::waiting(&mut m, BATCH));
-        scenes::waiting(&mut m, INTERACTIVE);
-        m.unhold(2);
-        m.advance(MS);
-        m.exit(2);
-        assert_eq!(m.running(2), Some(batch[0]));
-        for _ in 0..3 + left {
+        m.advance(20 * MS);
+        if is_owed {
+            m.hold(1);
+        }
+        for _ in 0..9 {
             scenes::waiting(&mut m, INTERACTIVE);
         }
         m.unhold(0);
-        for _ in 0..3 {
-            assert_ne!(m.running(0), Some(batch[1]));
-            m.advance(MS / 2);
-            m.exit(0);
-        }
-        assert_eq!(m.running(0) == Some(batch[1]), is_forced, "{left}");
+        m.exit(0);
+        assert_eq!(m.running(0), Some(batch[0]));
+        m.advance(MS);
+        m.exit(0);
+        let ran = rest_of_runs(&mut m, MS / 2);
+        let first = ran.iter().position(|&task| task == batch[1]).unwrap();
+        let stalled = (limits.overflow_rescue_ns.min(4 * MS) - MS) / (MS / 2) + 1;
+        let expected = if is_owed {
+            u64::from(limits.deficit_budget)
+        } else {
+            stalled
+        };
+        assert_eq!(first as u64, expected, "{is_owed}");
     }
 }
 

@@ -71,8 +71,13 @@ fn a_longrun_leaves_as_many_runs_before_batch_as_there_are_cpus() {
         (LONGRUN_NS - 2 * MS + 1, limits.longrun_budget),
     ] {
         let mut m = held(2);
+        // What runs elsewhere all the time leaves batch work much that it is owed.
+        m.unhold(1);
+        let elsewhere = running(&mut m, INTERACTIVE, 1);
+        m.bind(elsewhere, &[1]);
         let batch = [(); 2].map(|()| waiting(&mut m, BATCH));
         m.advance(waited_ns);
+        m.hold(1);
         let others: Vec<Task> = (0..8).map(|_| waiting(&mut m, INTERACTIVE)).collect();
         m.unhold(0);
         assert_eq!(m.running(0), Some(batch[0]), "starved by then");
