@@ -335,8 +335,9 @@ FORMULA u64 slice_of_sleeper(u32 tier, u64 avg_runtime_ns, u64 slice_ns)
  */
 FORMULA u64 slice_of_batch(u64 batch_slice_ns, u32 weight, u64 queued, u32 nr_cpus)
 {
-	u64 sharers = queued + 1 ? queued + 1 : queued;
-	u64 turn = BATCH_ROUND_NS * (nr_cpus ? nr_cpus : 1) / sharers;
+	u64 cpus = nr_cpus ? nr_cpus : 1;
+	u64 sharers = queued + cpus > queued ? queued + cpus : queued;
+	u64 turn = BATCH_ROUND_NS * cpus / sharers;
 	bool is_bounded = queued && turn < batch_slice_ns;
 	u64 slice = (is_bounded ? turn : batch_slice_ns) * weight / WEIGHT_DEFAULT;
 
