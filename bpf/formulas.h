@@ -331,7 +331,7 @@ FORMULA u64 slice_of_sleeper(u32 tier, u64 avg_runtime_ns, u64 slice_ns)
 
 /*
  * A batch slice is proportional to weight, so each one costs every task the same virtual time, and
- * shrinks with the number of waiters, so that a round over all of them stays bounded.
+ * shrinks with the number of waiters, so that a round over them and what runs on all CPUs stays bounded.
  */
 FORMULA u64 slice_of_batch(u64 batch_slice_ns, u32 weight, u64 queued, u32 nr_cpus)
 {

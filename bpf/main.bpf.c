@@ -40,6 +40,7 @@
 #include "idle.bpf.h"
 #include "handover.bpf.h"
 #include "place.bpf.h"
+#include "charge.bpf.h"
 #include "rescue.bpf.h"
 #include "due.bpf.h"
 #include "dispatch.bpf.h"
