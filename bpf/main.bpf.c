@@ -224,7 +224,7 @@ void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)
 		return;
 	}
 	take_back_hand_over(c);
-	interrupt_slice(t, now);
+	interrupt_slice(t, c, now);
 	pause_launch(p, t, c, now);
 	demote_if_cpu_bound(p, t, t->awake_run_ns, t->boost_ns);
 }

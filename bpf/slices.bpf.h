@@ -49,13 +49,17 @@ static __always_inline u64 begin_slice(struct task_ctx *t, u64 slice_ns, u64 now
 
 /*
  * What something else interrupted has not had its turn yet, and goes on with what is left. Batch work keeps the place
- * among the others that it had when the turn began, interactive work is the next: what stopped it needs a moment.
+ * among the others that it had when the turn began, interactive work is the next: what stopped it needs a moment. A turn
+ * that was protected is over with that, but for a launch: where other work leaves batch work little, those that wait would
+ * have turns by slices of which each takes many of these.
  */
-static __always_inline void interrupt_slice(struct task_ctx *t, u64 now)
+static __always_inline void interrupt_slice(struct task_ctx *t, const struct cpu_ctx *c, u64 now)
 {
 	u64 left = time_delta(t->slice_end_ns, now);
+	bool had_turn = time_after(c->protected_until, t->slice_began_ns) && !is_young(t);
+	bool is_over = had_turn || left < BATCH_SLICE_MIN_NS;
 
-	t->slice_left_ns = queue_kind_of(t) == QUEUE_BATCH && left < BATCH_SLICE_MIN_NS ? 0 : left;
+	t->slice_left_ns = queue_kind_of(t) == QUEUE_BATCH && is_over ? 0 : left;
 }
 
 /* However often somebody changes what runs, its slice ends when it should. */

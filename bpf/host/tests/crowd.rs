@@ -58,7 +58,7 @@ fn a_burst_of_other_batch_work_is_the_one_turn_that_a_hog_waits_for() {
         let longest_ns = m.view(hog).longest_wait_ns;
         assert!(longest_ns <= 12 * MS, "{seed}: {longest_ns}");
     }
-    assert!(batch_bursts >= 5, "{batch_bursts}");
+    assert!(batch_bursts >= 4, "{batch_bursts}");
 }
 
 #[test]
@@ -127,6 +127,26 @@ fn a_hog_among_sleepers_that_want_all_there_is_has_its_part_and_they_have_theirs
             let scene = format!("{us} us at {nr_cpus} CPUs: {hogs:.2}, {others:.2}, {had:?}");
             assert!((0.9..=1.5).contains(&hogs) && others >= 0.95, "{scene}");
             assert!(had[0].1 <= 8 * MS && had[1].1 <= 10 * MS, "{scene}");
+        }
+    }
+}
+
+#[test]
+fn as_many_hogs_as_cpus_wait_for_8_ms_at_most_among_sleepers_that_are_short() {
+    for nr_cpus in [2, 4, 8] {
+        for (per_cpu, run_us, sleep_us) in
+            [(1, 500, 100), (2, 200, 100), (2, 1000, 500), (4, 100, 300)]
+        {
+            let mut m = Machine::with_cpus(nr_cpus);
+            let hogs: Vec<Task> = (0..nr_cpus)
+                .map(|cpu| spawn(&mut m, cpu, 2 * SEC, 0))
+                .collect();
+            let around = |us: u64| us * 9 / 10..=us * 11 / 10;
+            irregular(&mut m, per_cpu, around(run_us), around(sleep_us), 7);
+            m.run_for(300 * MS);
+            let had = had_in_a_second(&mut m, &[&hogs]);
+            let scene = format!("{per_cpu} of {run_us} us at {nr_cpus} CPUs: {had:?}");
+            assert!(had[0].1 <= 8 * MS, "{scene}");
         }
     }
 }
