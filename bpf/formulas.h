@@ -331,13 +331,12 @@ FORMULA u64 slice_of_sleeper(u32 tier, u64 avg_runtime_ns, u64 slice_ns)
 
 /*
  * A batch slice is proportional to weight, so each one costs every task the same virtual time, and
- * shrinks with the number of waiters, so that a round over them and what runs on all CPUs stays bounded.
+ * shrinks with the number of waiters, so that a round over all of them stays bounded.
  */
 FORMULA u64 slice_of_batch(u64 batch_slice_ns, u32 weight, u64 queued, u32 nr_cpus)
 {
-	u64 cpus = nr_cpus ? nr_cpus : 1;
-	u64 sharers = queued + cpus > queued ? queued + cpus : queued;
-	u64 turn = BATCH_ROUND_NS * cpus / sharers;
+	u64 sharers = queued + 1 ? queued + 1 : queued;
+	u64 turn = BATCH_ROUND_NS * (nr_cpus ? nr_cpus : 1) / sharers;
 	bool is_bounded = queued && turn < batch_slice_ns;
 	u64 slice = (is_bounded ? turn : batch_slice_ns) * weight / WEIGHT_DEFAULT;
 

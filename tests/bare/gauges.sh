@@ -54,7 +54,7 @@ telemetry
 # One at most: the daemon, which looks.
 [ "$(largest "$running")" -le 1 ] || fail "hogs run as interactive"
 # Six share rounds of 8 ms on two CPUs: 3.2 ms each.
-[ "$(smallest "$slice")" -ge 2500 ] || fail "hogs are granted short slices"
+[ "$(smallest "$slice")" -ge 3000 ] || fail "hogs are granted short slices"
 [ "$(values "$regime" | tail -n 1)" = HEAVY ] || fail "six hogs on two CPUs are not HEAVY"
 # Hogs change at ticks, and each look comes in the same phase of those, perhaps when the queue has just been served.
 # A daemon that starts at another time looks in another.

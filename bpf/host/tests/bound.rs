@@ -105,7 +105,7 @@ fn hogs_that_are_bound_to_a_cpu_and_hogs_that_are_not_have_equal_parts_where_tha
         }
         for &hog in &hogs {
             let waited_ns = m.view(hog).longest_wait_ns;
-            assert!(waited_ns <= 28 * MS, "{bound:?} and {free}: {waited_ns}");
+            assert!(waited_ns <= 24 * MS, "{bound:?} and {free}: {waited_ns}");
         }
     }
 }

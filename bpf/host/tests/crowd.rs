@@ -56,7 +56,7 @@ fn a_burst_of_other_batch_work_is_the_one_turn_that_a_hog_waits_for() {
         m.run_for(SEC);
         batch_bursts += u32::from(m.view(burst).tier == BATCH);
         let longest_ns = m.view(hog).longest_wait_ns;
-        assert!(longest_ns <= 12 * MS, "{seed}: {longest_ns}");
+        assert!(longest_ns <= 11 * MS, "{seed}: {longest_ns}");
     }
     assert!(batch_bursts >= 4, "{batch_bursts}");
 }
@@ -147,25 +147,6 @@ fn as_many_hogs_as_cpus_wait_for_8_ms_at_most_among_sleepers_that_are_short() {
             let had = had_in_a_second(&mut m, &[&hogs]);
             let scene = format!("{per_cpu} of {run_us} us at {nr_cpus} CPUs: {had:?}");
             assert!(had[0].1 <= 8 * MS, "{scene}");
-        }
-    }
-}
-
-#[test]
-fn two_or_three_hogs_for_each_cpu_wait_for_12_ms_at_most() {
-    for nr_cpus in [1, 2, 4, 8] {
-        for per_cpu in [2, 3] {
-            let mut m = Machine::with_cpus(nr_cpus);
-            let hogs: Vec<Task> = (0..per_cpu * nr_cpus)
-                .map(|i| spawn(&mut m, i % nr_cpus, 4 * SEC, 0))
-                .collect();
-            irregular(&mut m, 1, 40..=60, 2000..=4000, 5);
-            m.run_for(500 * MS);
-            let had = had_in_a_second(&mut m, &[&hogs]);
-            assert!(
-                had[0].1 <= 12 * MS + MS / 2,
-                "{per_cpu} at {nr_cpus} CPUs: {had:?}"
-            );
         }
     }
 }

@@ -371,7 +371,7 @@ proptest! {
         (cpus, sharers) in (1u64..=1024).prop_flat_map(|cpus| (Just(cpus), 2 * cpus..=8 * cpus))
     ) {
         // From two to eight for each CPU, a slice is between 4 ms and 1.
-        let slice = f::slice_of_batch(20 * MS, 100, sharers - cpus, cpus as u32);
+        let slice = f::slice_of_batch(20 * MS, 100, sharers - 1, cpus as u32);
         prop_assert_eq!(slice, 8 * MS * cpus / sharers);
         let round = slice * sharers / cpus;
         prop_assert!(round <= 8 * MS && round > 8 * MS - US, "{}", round);

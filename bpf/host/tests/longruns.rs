@@ -93,7 +93,7 @@ fn a_longrun_leaves_as_many_runs_before_batch_as_there_are_cpus() {
 #[test]
 fn a_longrun_cuts_the_slices_of_sleepers_only() {
     for (tier, usual_ns, longrun_ns) in [
-        (BATCH, 2 * 8 * MS / 4, 2 * 8 * MS / 4),
+        (BATCH, 2 * 8 * MS / 3, 2 * 8 * MS / 3),
         (INTERACTIVE, MS, 300 * US),
         (LAT_CRITICAL, MS, 300 * US),
     ] {

@@ -92,8 +92,8 @@ fn interactive_work_that_waits_shortens_a_batch_slice_as_batch_work_does() {
 #[test]
 fn what_waits_for_one_cpu_alone_shortens_its_batch_slices_the_most() {
     for (is_bound, slice_ns) in [
-        (false, 2 * 8 * MS / (2 + 7)),
-        (true, 2 * 8 * MS / (2 + 2 * 7)),
+        (false, 2 * 8 * MS / (1 + 7)),
+        (true, 2 * 8 * MS / (1 + 2 * 7)),
     ] {
         let mut m = held(2);
         for _ in 0..7 {

@@ -83,8 +83,7 @@ fn batch_yields_to_batch_work_that_waited_too_long() {
     for sojourn_ns in [MS, 5 * MS] {
         let mut m = Machine::with_cpus(2);
         m.set_knobs(&with_knobs(|knobs| knobs.sojourn_thresh_ns = sojourn_ns));
-        let runner = running(&mut m, BATCH, 0);
-        m.set_weight(runner, 300);
+        running(&mut m, BATCH, 0);
         m.hold(1);
         m.advance(2 * MS);
         let waiter = waiting(&mut m, BATCH);
@@ -96,7 +95,7 @@ fn batch_yields_to_batch_work_that_waited_too_long() {
 
 #[test]
 fn a_slice_that_began_when_nobody_waited_ends_when_one_that_began_now_would() {
-    for (weight, waiters) in [(100, 1), (200, 1), (100, 3)] {
+    for (weight, waiters, slice_ms) in [(100, 1, 8), (200, 1, 16), (100, 3, 4)] {
         let mut m = Machine::with_cpus(2);
         m.set_knobs(&with_knobs(|knobs| knobs.sojourn_thresh_ns = 100 * MS));
         let runner = running(&mut m, BATCH, 0);
@@ -105,8 +104,7 @@ fn a_slice_that_began_when_nobody_waited_ends_when_one_that_began_now_would() {
         for _ in 0..waiters {
             waiting(&mut m, BATCH);
         }
-        let slice_ns = 2 * 8 * MS / (2 + waiters) * u64::from(weight) / 100;
-        assert_eq!(preempts_after(&mut m, slice_ns - 1), 0, "{waiters}");
+        assert_eq!(preempts_after(&mut m, slice_ms * MS - 1), 0, "{waiters}");
         assert_eq!(preempts_after(&mut m, 1), 1, "{weight} {waiters}");
     }
 }
@@ -114,8 +112,7 @@ fn a_slice_that_began_when_nobody_waited_ends_when_one_that_began_now_would() {
 #[test]
 fn batch_yields_to_batch_work_that_waited_too_long_for_this_cpu_alone() {
     let mut m = Machine::with_cpus(2);
-    let runner = running(&mut m, BATCH, 0);
-    m.set_weight(runner, 300);
+    running(&mut m, BATCH, 0);
     m.hold(1);
     let waiter = waiting_for(&mut m, BATCH, 0);
     assert_eq!(m.waiting_for(0, Kind::Batch), 1);
