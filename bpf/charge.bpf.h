@@ -72,7 +72,8 @@ static __always_inline void note_part(s32 cpu, const struct task_ctx *t, u64 ran
 	s64 owed;
 
 	batch += nr_running(queue);
-	if (!batch)
+	/* Without any every stop comes here: others' caches keep the line. */
+	if (!batch && g->owed_ns)
 		g->owed_ns = 0;
 	if (!batch || !waits)
 		return;
