@@ -5,6 +5,7 @@ use pandemonium_bpf_host::machine::{
     BATCH, Counter, INTERACTIVE, Kind, LAT_CRITICAL, Machine, Task,
 };
 use pandemonium_bpf_host::scenes::{asleep, held, irregular, spawn};
+use pandemonium_policy::{Knobs, Limits, Regime};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -114,9 +115,12 @@ fn had_in_a_second(m: &mut Machine, tasks: &[&[Task]]) -> Vec<(f64, u64)> {
 
 #[test]
 fn a_hog_among_sleepers_that_want_all_there_is_has_its_part_and_they_have_theirs() {
-    for nr_cpus in [2, 4, 8] {
-        for us in [100, 200, 500, 1000] {
+    let scenes = [2, 4, 8].map(|nr_cpus| [100, 200, 500, 1000].map(|us| (nr_cpus, us)));
+    for (nr_cpus, us) in scenes.into_iter().flatten() {
+        let heavy = Regime::Heavy.baseline(&Limits::for_cpus(nr_cpus));
+        for knobs in [Knobs::default(), heavy] {
             let mut m = Machine::with_cpus(nr_cpus);
+            m.set_knobs(&knobs);
             let hog = [spawn(&mut m, 0, 2 * SEC, 0)];
             let around = us * 9 / 10..=us * 11 / 10;
             let sleepers = irregular(&mut m, 4, around.clone(), around, 7);
