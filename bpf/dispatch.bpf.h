@@ -206,8 +206,10 @@ static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 		return;
 	if (could_go_on(prev))
 		t = task_ctx_of(prev);
-	if (t)
+	if (t) {
 		charge_run(prev, t, cpu, now);
+		note_yield(prev, t, cpu, now);
+	}
 	if (nr && take_work(cpu, prev, t, now))
 		return;
 	/* What is left of the steps when the four queues are empty. */

@@ -62,6 +62,24 @@ static __always_inline void interrupt_slice(struct task_ctx *t, const struct cpu
 	t->slice_left_ns = queue_kind_of(t) == QUEUE_BATCH && is_over ? 0 : left;
 }
 
+/*
+ * Whether what ran called sched_yield() shows in a slice that is gone before its end, though nobody took the CPU for a
+ * wake-up. Then what is left of it is gone, or it would go on with that before those that it waits for. Batch work is behind
+ * the next of its queue, even if that had more: those that give way to each other have turns in a row. More is not taken from
+ * it, or what waits beside hogs like this would have moments between whole slices of theirs.
+ */
+VERIFIED_ONCE int note_yield(const struct task_struct *p __arg_trusted, struct task_ctx *t, s32 cpu,
+			     u64 now)
+{
+	if (!t || p->scx.slice || cpu_ctx_of(cpu)->tier >= NR_TIERS ||
+	    !time_before(now, t->slice_end_ns))
+		return 0;
+	t->slice_end_ns = now;
+	if (t->queue & QUEUE_BATCH)
+		t->vtime = vtime_later(t->vtime, head_vtime(t->queue, t->vtime));
+	return 0;
+}
+
 /* However often somebody changes what runs, its slice ends when it should. */
 static __always_inline void keep_slice(struct task_ctx *t, u64 now)
 {

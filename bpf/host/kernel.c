@@ -408,6 +408,19 @@ void kernel_exit(s32 cpu)
 		pandemonium_exit_task(p, &args);
 }
 
+/* What runs on the CPU calls sched_yield(). */
+void kernel_yield(s32 cpu)
+{
+	struct host_cpu *c = &host.cpus[cpu];
+
+	if (is_idle(c) || c->held)
+		return;
+	host_charge_slice(c);
+	c->current->scx.slice = 0;
+	c->resched = true;
+	host_settle();
+}
+
 void kernel_tick(s32 cpu)
 {
 	struct host_cpu *c = &host.cpus[cpu];

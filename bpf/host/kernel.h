@@ -44,6 +44,7 @@ void kernel_fork(struct task_struct *p, s32 cpu);
 void kernel_wake(struct task_struct *p, s32 waker, bool sync, bool by_interrupt);
 void kernel_sleep(s32 cpu, unsigned int state);
 void kernel_exit(s32 cpu);
+void kernel_yield(s32 cpu);
 void kernel_tick(s32 cpu);
 void kernel_set_interrupts(s32 cpu, bool enabled);
 void kernel_hold(s32 cpu);

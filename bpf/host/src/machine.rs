@@ -313,6 +313,11 @@ impl Machine {
         host_wake(task.0, cpu.cast_signed(), false, true);
     }
 
+    /// What runs on the CPU calls `sched_yield()`.
+    pub fn give_way(&mut self, cpu: u32) {
+        kernel_yield(cpu.cast_signed());
+    }
+
     /// What runs on the CPU goes to sleep.
     pub fn sleep(&mut self, cpu: u32) {
         self.sleep_in(cpu, INTERRUPTIBLE);

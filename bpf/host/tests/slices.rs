@@ -173,6 +173,40 @@ fn batch_work_that_is_interrupted_goes_on_before_the_others() {
 }
 
 #[test]
+fn batch_work_that_gives_way_comes_after_all_that_waits_even_if_that_has_had_more() {
+    let mut m = Machine::with_cpus(1);
+    let task = running(&mut m, BATCH, 0);
+    let others = [BATCH; 2].map(|tier| waiting(&mut m, tier));
+    for _ in 0..3 {
+        for next in [others[0], others[1], task] {
+            m.give_way(0);
+            assert_eq!(m.running(0), Some(next));
+            m.advance(100 * US);
+        }
+    }
+    // With a new slice, not with what was left of the last.
+    assert_eq!(m.view(task).slice_ns, 8 * MS / 3);
+}
+
+#[test]
+fn interactive_work_that_gives_way_does_so_among_its_like() {
+    let mut m = Machine::with_cpus(1);
+    let task = running(&mut m, INTERACTIVE, 0);
+    let slice_ns = m.view(task).slice_ns;
+    let hog = waiting(&mut m, BATCH);
+    let other = waiting(&mut m, INTERACTIVE);
+    for next in [other, task, other, task] {
+        m.advance(20 * US);
+        m.give_way(0);
+        assert_eq!(m.running(0), Some(next));
+        assert_eq!(m.view(next).slice_ns, slice_ns);
+    }
+    m.exit(0);
+    m.give_way(0);
+    assert_eq!((m.running(0), m.view(hog).waits), (Some(other), true));
+}
+
+#[test]
 fn what_runs_on_a_cpu_that_goes_offline_has_a_slice_without_end() {
     let mut m = Machine::with_cpus(2);
     m.choose(&Settings {

@@ -16,6 +16,7 @@ unsafe extern "C" {
     pub(super) safe fn kernel_advance(ns: u64);
     pub(super) safe fn kernel_now() -> u64;
     pub(super) safe fn kernel_sleep(cpu: i32, state: u32);
+    pub(super) safe fn kernel_yield(cpu: i32);
     pub(super) safe fn kernel_exit(cpu: i32);
     pub(super) safe fn kernel_tick(cpu: i32);
     pub(super) safe fn kernel_set_interrupts(cpu: i32, enabled: bool);
