@@ -95,6 +95,12 @@ pub enum Workload {
         #[arg(long, value_name = "N", value_parser = thread_count())]
         threads: Option<usize>,
     },
+    /// Threads that pass a turn around and wait for it with sched_yield(); reports how often it went on.
+    Turns {
+        /// Number of threads [default: two per CPU].
+        #[arg(long, value_name = "N", value_parser = thread_count())]
+        threads: Option<usize>,
+    },
     /// Too many hogs: plain, pinned, niced and sleeping ones; fails if one waits too long.
     Starve {
         /// Number of threads [default: eight per CPU].

@@ -31,6 +31,7 @@ pub mod stats;
 pub mod suite;
 mod sys;
 pub mod table;
+mod turns;
 pub mod under;
 pub mod verdict;
 
@@ -117,6 +118,7 @@ fn start(args: &Args, run: Run) -> Result<Report, String> {
             hogs::affinity_churn(run, &cpus, or_cpus(threads, 2))
         }
         Workload::NiceMix { threads } => hogs::nice_mix(run, or_cpus(threads, 1)),
+        Workload::Turns { threads } => turns::report(run, or_cpus(threads, 2)),
         Workload::Starve { threads, limit_ms } => {
             starve::report(run, &cpus, or_cpus(threads, 8), *limit_ms)
         }
