@@ -11,6 +11,8 @@ use crate::verdict::number;
 const SLACK: f64 = 1.5;
 /// Ratios below this are as good as it: a wake-up far below the kernel's may vary.
 const FLOOR: f64 = 0.1;
+/// Where more is better, ratios above this are as good as it: who has more than a fair share has it from others.
+const ENOUGH: f64 = 1.0;
 
 /// Rows of which one coincidence decides: workload and figure.
 const NOT_HELD: [(&str, &str); 1] = [("starvation", "max_us")];
@@ -95,7 +97,7 @@ fn is_worse(before: &Ratio, now: f64) -> bool {
     if row.is_none_or(Row::is_less_better) {
         now > before.value.max(FLOOR) * SLACK
     } else {
-        now < before.value / SLACK
+        now < before.value.min(ENOUGH) / SLACK
     }
 }
 
@@ -191,7 +193,7 @@ mod tests {
             sentence.contains("bpf wakeup p99_us: 0.31 times"),
             "{sentence}"
         );
-        let sentence = hold(&measured(200.0, 0.7), &stored).unwrap_err();
+        let sentence = hold(&measured(200.0, 0.6), &stored).unwrap_err();
         assert!(sentence.contains("bpf starvation share"), "{sentence}");
         let sentence = hold(&results(&[("bpf", "pipe", "p50_us", 1.0)]), &stored).unwrap_err();
         assert!(sentence.contains("was not measured"), "{sentence}");
@@ -202,6 +204,13 @@ mod tests {
         let stored = baseline(&measured(20.0, 1.0)).unwrap();
         hold(&measured(149.0, 1.0), &stored).unwrap();
         hold(&measured(151.0, 1.0), &stored).unwrap_err();
+    }
+
+    #[test]
+    fn a_share_may_come_down_to_about_that_under_the_kernels_own() {
+        let stored = baseline(&measured(200.0, 2.1)).unwrap();
+        hold(&measured(200.0, 0.7), &stored).unwrap();
+        hold(&measured(200.0, 0.65), &stored).unwrap_err();
     }
 
     #[test]
