@@ -428,22 +428,9 @@ impl Machine {
         observation
     }
 
-    /// Wake-ups that came to run, by tier, and how long they waited in all, ns.
-    pub fn wake_latencies(&self) -> ([u64; 3], u64) {
-        (
-            [BATCH, INTERACTIVE, LAT_CRITICAL].map(|tier| host_wakes(tier)),
-            host_wake_sum_ns(),
-        )
-    }
-
     /// From now on there is no room for records.
     pub fn fill_records(&mut self) {
         host_fill_records();
-    }
-
-    /// Sleeps up to 1, 10 and 100 ms, and longer ones.
-    pub fn sleeps(&self) -> [u64; 4] {
-        [0, 1, 2, 3].map(|class| host_sleeps(class))
     }
 
     /// Tasks that wait in the queue of a node.

@@ -1,4 +1,7 @@
-//! What a test may know of tasks and of the scheduler: mirrors of C types.
+//! What a test may know of tasks and of the scheduler: mirrors of C types, and what it counts of all tasks.
+
+use super::calls::*;
+use super::{BATCH, INTERACTIVE, LAT_CRITICAL, Machine};
 
 /// `enum counter`, in its order.
 #[derive(Clone, Copy, Debug)]
@@ -89,4 +92,19 @@ pub struct Observation {
     pub exited: u32,
     /// Its name.
     pub comm: [u8; 16],
+}
+
+impl Machine {
+    /// Wake-ups that came to run, by tier, and how long they waited in all, ns.
+    pub fn wake_latencies(&self) -> ([u64; 3], u64) {
+        (
+            [BATCH, INTERACTIVE, LAT_CRITICAL].map(|tier| host_wakes(tier)),
+            host_wake_sum_ns(),
+        )
+    }
+
+    /// Sleeps up to 1, 10 and 100 ms, and longer ones.
+    pub fn sleeps(&self) -> [u64; 4] {
+        [0, 1, 2, 3].map(|class| host_sleeps(class))
+    }
 }
