@@ -10,7 +10,7 @@ use crate::sys;
 /// What each computes in its turn, ns of CPU time.
 const TURN_NS: u64 = 100_000;
 
-/// How often the turn went around, and how often a thread gave way for that.
+/// How often the turn was passed on, and how often a thread gave way while it waited.
 pub fn report(run: Run, threads: usize) -> Result<Report, String> {
     let (turn, yields) = (AtomicUsize::new(0), AtomicU64::new(0));
     let is_over = || run.is_over() || sys::caught_signal().is_some();
