@@ -186,9 +186,20 @@ static __always_inline bool take_work(s32 cpu, struct task_struct *prev, struct 
 	return true;
 }
 
+/* The one task that waits, if nothing can be due yet. */
+VERIFIED_ONCE bool take_only(s32 cpu, u64 now)
+{
+	u32 interactive = node_queue(cpu, QUEUE_INTERACTIVE);
+	u32 queue = nr_queued(interactive)		 ? interactive :
+		    nr_queued(interactive + QUEUE_BATCH) ? interactive + QUEUE_BATCH :
+							   cpu_queue(cpu, QUEUE_BATCH);
+
+	return !waits_longer(queue, now, BATCH_DUE_AFTER_NS) && queue_take(queue, now);
+}
+
 /*
- * Most often a CPU comes here to idle, or for the one task that its own waker left it: both ways are to be
- * short. With a single task waiting the steps have nothing to decide.
+ * Most often a CPU comes here to idle, or for the one task that its own waker left it, or stopped: these ways are to be
+ * short. With a single task waiting, and nothing that could go on, the steps have nothing to decide.
  */
 static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 {
@@ -202,7 +213,8 @@ static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 		return;
 	}
 	now = scx_bpf_now();
-	if (nr == 1 && take_own(cpu, now))
+	if (nr == 1 && (take_own(cpu, now) ||
+			(!is_any_elsewhere && !could_go_on(prev) && take_only(cpu, now))))
 		return;
 	if (could_go_on(prev))
 		t = task_ctx_of(prev);
