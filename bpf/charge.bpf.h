@@ -119,23 +119,29 @@ VERIFIED_ONCE int charge_run(struct task_struct *p __arg_trusted, struct task_ct
 	return 0;
 }
 
+/* Young programs that come one after the other are not gone between two of them: as long as a turn may be. */
+#define YOUNG_GONE_NS (8 * NSEC_PER_MSEC_)
+
 /*
  * What has grown up without a rest goes on from where the last grown task began: while others waited its lead moved along with
- * the clock, and what had turns in that time would wait for all of it. Once no young program waits nobody is ahead of the
+ * the clock, and what had turns in that time would wait for all of it. Once young programs are gone nobody is ahead of the
  * clock by more than sleepers are: whoever comes to it later would wait for that of everybody, and what has grown up for all
- * that a hog missed meanwhile.
+ * that a hog missed meanwhile. Not before that, or only some of those that wait would lose what they are ahead.
  */
-static __always_inline void end_lead(struct cpu_ctx *c, struct task_ctx *t,
-				     const struct grown_state *g)
+static __always_inline void end_lead(struct cpu_ctx *c, struct task_ctx *t, struct grown_state *g)
 {
+	const struct queue_state *q = queue_state_of(t->queue);
 	u64 from = t->vtime;
 
 	if (!t->has_grown && !t->rests) {
 		t->has_grown = true;
 		from = vtime_later(from, g->turn_vtime);
 	}
-	if (!young_waits_in(t->queue))
-		from = vtime_later(from, queue_state_of(t->queue)->clock - BATCH_CREDIT_NS);
+	/* It is among what runs, but not yet as a grown one. */
+	if (young_waits_in(t->queue) || q->running > g->running + 1)
+		g->young_ns = t->started_ns;
+	else if (time_delta(t->started_ns, g->young_ns) > YOUNG_GONE_NS)
+		from = vtime_later(from, q->clock - BATCH_CREDIT_NS);
 	if (from == t->vtime)
 		return;
 	t->vtime = from;
@@ -152,7 +158,9 @@ static __always_inline void note_growing(struct cpu_ctx *c, struct task_ctx *t)
 		return;
 	end_lead(c, t, g);
 	c->runs_grown = true;
-	g->turn_vtime = c->turn_vtime;
+	/* What sleeps between its runs may be anywhere. */
+	if (!t->rests || t->awake_run_ns > BATCH_CREDIT_NS)
+		g->turn_vtime = c->turn_vtime;
 	__sync_fetch_and_add(&g->running, 1);
 }
 

@@ -44,10 +44,13 @@ static __always_inline bool comes_free_soon(s32 cpu, u64 now)
  * CPU over already. Pipes and sockets say that it will sleep, other ways to wake somebody cannot. Notes when a task that
  * runs here first did, which is what stopping() learns from.
  */
-static __always_inline u64 wake_tail(const struct task_ctx *t, struct cpu_ctx *here, u64 wake_flags,
+static __always_inline u64 wake_tail(struct task_ctx *t, struct cpu_ctx *here, u64 wake_flags,
 				     u64 now)
 {
-	if (!(wake_flags & SCX_WAKE_TTWU) || is_in_interrupt())
+	if (!(wake_flags & SCX_WAKE_TTWU))
+		return ~0ULL;
+	t->is_external = is_in_interrupt();
+	if (t->is_external)
 		return ~0ULL;
 	if (!here->woke_ns)
 		here->woke_ns = now;

@@ -84,8 +84,8 @@ static __always_inline u64 batch_deadline(struct task_struct *p, struct task_ctx
 		__sync_fetch_and_add(&grown_state_of(t->queue)->launching, 1);
 		return launch_deadline(t);
 	}
-	if (t->rests > 1 && t->awake_run_ns && t->awake_run_ns <= BATCH_CREDIT_NS &&
-	    young_waits_in(t->queue))
+	if ((t->rests > 1 || (t->rests && t->is_external)) && t->awake_run_ns &&
+	    t->awake_run_ns <= BATCH_CREDIT_NS && young_waits_in(t->queue))
 		return queue_state_of(t->queue)->clock - LAUNCH_CREDIT_NS;
 	return deadline;
 }

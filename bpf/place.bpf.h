@@ -224,8 +224,6 @@ VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task
 
 	if (!t)
 		return prev_cpu;
-	/* Only here, in the waker's context, and only now that it matters. */
-	t->is_external = is_in_interrupt();
 	if (!may_interrupt(p, t, prev_cpu, wake_flags, now))
 		return prev_cpu;
 	rank = wake_rank(t);
@@ -290,10 +288,8 @@ static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t,
 		queue_for_cpu(p, t, this_cpu, now);
 		return this_cpu;
 	}
-	if (queues) {
-		t->is_external = false;
+	if (queues)
 		return this_cpu;
-	}
 	return interrupt_for(p, t, prev_cpu, wake_flags, now);
 }
 

@@ -246,6 +246,8 @@ fn a_program_that_is_launched_beside_hogs_does_not_wait_for_its_turn_among_them(
             spawn(&mut m, cpu, SEC, 0);
             spawn(&mut m, cpu, SEC, 0);
         }
+        // The leads of the hogs end first.
+        m.run_for(100 * MS);
         for launch in 0..10 {
             m.run_for(93 * MS);
             let program = spawn(&mut m, launch % nr_cpus, NEED_NS, 10 * SEC);

@@ -267,7 +267,9 @@ fn what_is_grown_uses_up_its_lead_as_well_while_nobody_waits() {
 
 fn spawn_hogs(m: &mut Machine, nr: u32) -> Vec<Task> {
     let nr_cpus = m.nr_cpus();
-    (0..nr).map(|hog| spawn(m, hog % nr_cpus, SEC, 0)).collect()
+    (0..nr)
+        .map(|hog| spawn(m, hog % nr_cpus, 100 * SEC, 0))
+        .collect()
 }
 
 #[test]
@@ -316,5 +318,101 @@ fn frames_wait_for_no_more_than_one_lead_of_hogs_that_began_with_them() {
                 "{nr_cpus} CPUs, {hogs_per_cpu}, {seed}: {waited_ns}"
             );
         }
+    }
+}
+
+/// Hogs come one after the other, and then a frame loop, of which the first frame is after a sleep.
+fn frames_after_hogs(nr_cpus: u32, apart_ns: u64, later_ns: u64) -> (Task, Vec<Task>, Machine) {
+    let mut m = Machine::with_cpus(nr_cpus);
+    let mut hogs = Vec::new();
+    for hog in 0..3 * nr_cpus {
+        hogs.push(spawn(&mut m, hog % nr_cpus, 100 * SEC, 0));
+        m.run_for(apart_ns);
+    }
+    m.run_for(later_ns);
+    let frames = spawn(&mut m, 0, 100 * US, 16 * MS);
+    m.run_for(17 * MS);
+    m.set_habit(frames, 5 * MS, 11 * MS);
+    hogs.iter().for_each(|hog| m.forget_wait(*hog));
+    m.run_for(300 * MS);
+    (frames, hogs, m)
+}
+
+#[test]
+fn a_first_frame_does_not_wait_for_the_leads_of_hogs_of_which_some_have_grown_up() {
+    for (nr_cpus, apart_ns) in [(2, 12 * MS), (4, 6 * MS), (4, 9 * MS), (8, 4500 * US)] {
+        for later_ns in [0, 10 * MS, 20 * MS, 30 * MS] {
+            let (frames, hogs, m) = frames_after_hogs(nr_cpus, apart_ns, later_ns);
+            let longest_wait = |task: &Task| m.view(*task).longest_wait_ns;
+            let scene = format!("{nr_cpus} CPUs, {apart_ns}, {later_ns}");
+            assert!(longest_wait(&frames) <= 20 * MS, "{scene}");
+            // Nor do hogs that grow up beside it lose theirs.
+            let waited_ns = hogs.iter().map(longest_wait).max().unwrap();
+            assert!(waited_ns <= 36 * MS, "{scene}: {waited_ns}");
+        }
+    }
+}
+
+/// A compiler after the other, of which the next is forked as soon as one has ended.
+#[derive(Default)]
+struct Compilers {
+    running: Option<Task>,
+    need_ns: u64,
+    nr: u64,
+}
+
+impl Compilers {
+    fn go_on(&mut self, m: &mut Machine) {
+        let cpus = 0..m.nr_cpus();
+        match self.running {
+            Some(compiler) if m.view(compiler).ran_ns < self.need_ns => {}
+            Some(compiler) => {
+                if let Some(cpu) = cpus
+                    .into_iter()
+                    .find(|cpu| m.running(*cpu) == Some(compiler))
+                {
+                    m.exit(cpu);
+                    self.running = None;
+                }
+            }
+            None => {
+                self.nr += 1;
+                self.need_ns = 4 * MS + self.nr * 7 % 22 * MS;
+                self.running = Some(spawn(m, (self.nr % u64::from(cpus.end)) as u32, SEC, 0));
+            }
+        }
+    }
+}
+
+#[test]
+fn hogs_wait_for_no_more_than_a_round_beside_programs_that_are_launched_one_after_the_other() {
+    for (nr_cpus, nr_hogs, nr_compilers, most) in
+        [(2, 4, 2, 36), (2, 2, 2, 24), (4, 8, 4, 36), (4, 4, 4, 24)]
+    {
+        let mut m = Machine::with_cpus(nr_cpus);
+        let hogs = spawn_hogs(&mut m, nr_hogs);
+        let frames = spawn(&mut m, 0, 100 * US, 16 * MS);
+        m.set_random_habit(frames, 2 * MS..=6 * MS, 10 * MS..=13 * MS, 1);
+        let mut compilers: Vec<Compilers> = (0..nr_compilers)
+            .map(|i| Compilers {
+                nr: i,
+                ..Compilers::default()
+            })
+            .collect();
+        for step in 0..20_000 {
+            compilers
+                .iter_mut()
+                .for_each(|compiler| compiler.go_on(&mut m));
+            m.run_for(100 * US);
+            if step == 4_000 {
+                hogs.iter().for_each(|hog| m.forget_wait(*hog));
+            }
+        }
+        let waits = hogs.iter().map(|hog| m.view(*hog).longest_wait_ns);
+        let waited_ns = waits.max().unwrap();
+        assert!(
+            waited_ns <= most * MS,
+            "{nr_cpus} CPUs, {nr_hogs}: {waited_ns}"
+        );
     }
 }
