@@ -41,8 +41,8 @@ static __always_inline bool comes_free_soon(s32 cpu, u64 now)
 
 /*
  * How long after it has woken somebody the waker usually sleeps; longer than anything if it is no task, or has handed its
- * CPU over already. Pipes and sockets say that it will sleep, other ways to wake somebody cannot. Notes when a task that
- * runs here first did, which is what stopping() learns from.
+ * CPU over already. Pipes and sockets say that it will sleep, other ways to wake somebody cannot. Notes whether it is an
+ * interrupt, and when a task that runs here first did, which is what stopping() learns from.
  */
 static __always_inline u64 wake_tail(struct task_ctx *t, struct cpu_ctx *here, u64 wake_flags,
 				     u64 now)

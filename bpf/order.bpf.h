@@ -71,7 +71,8 @@ static __always_inline u64 launch_deadline(const struct task_ctx *t)
 
 /*
  * Where batch work queues: by what it has had. What sleeps between its runs and is not done with one goes on before young
- * programs, of which each has a lead: it would wait for a turn of each.
+ * programs, of which each has a lead: it would wait for a turn of each. What has rested once may be a hog that waited for
+ * another task to begin, but not if an interrupt woke it.
  */
 static __always_inline u64 batch_deadline(struct task_struct *p, struct task_ctx *t)
 {
