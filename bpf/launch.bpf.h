@@ -10,6 +10,10 @@
 #define LAUNCH_AFTER_NS (4 * NSEC_PER_MSEC_)
 /* For programs that have never slept the tick ends the turn of what is grown after this. */
 #define YOUNG_TICK_NS (2 * NSEC_PER_MSEC_)
+/* Batch work that is grown goes before young programs if none of it has had a turn for so long. */
+#define GROWN_WAIT_NS (6 * NSEC_PER_MSEC_)
+/* A round of all that waits or runs is taken to need so much of a CPU for each task. */
+#define GROWN_WAIT_EACH_NS (3 * NSEC_PER_MSEC_)
 /* It goes on before others have a turn if what interrupted it takes no longer. */
 #define LAUNCH_PAUSE_NS (150 * NSEC_PER_USEC_)
 /* Where it was forked, or stopped by whom it woke, or for known work, these may take as long. */
@@ -19,6 +23,40 @@
 static __always_inline bool young_waits(s32 cpu)
 {
 	return young_waits_in(node_queue(cpu, QUEUE_BATCH));
+}
+
+/*
+ * Until when grown batch work has had its turns once one of it goes before young programs now; 0 if none is to. Where there
+ * are as many of those as CPUs, or more, it has its part of the CPUs, and each a turn in a round of all: if one had more it
+ * would pay for that as soon as the others are grown, while all of them pass it. Fewer young programs are launches.
+ */
+VERIFIED_ONCE u64 next_grown_turn(u32 queue, u64 now)
+{
+	const struct grown_state *g = grown_state_of(queue);
+	u64 since = wait_start(g->turn_ns);
+	u64 wait_ns = GROWN_WAIT_NS;
+	u32 nr_cpus = nr_cpus_of(queue);
+	s32 waiting = g->waiting;
+	s32 running = g->running;
+	u32 all = nr_queued(queue) + queue_state_of(queue)->running;
+	u32 nr_grown = waiting + running;
+	s32 part = 1;
+
+	if (waiting <= 0 || running < 0 || all <= nr_grown)
+		return 0;
+	if (all - nr_grown >= nr_cpus) {
+		part = (nr_cpus * nr_grown + all / 2) / all ?: 1;
+		if (nr_cpus > 1) {
+			wait_ns = GROWN_WAIT_EACH_NS * nr_queued(queue) / nr_cpus;
+			wait_ns = (wait_ns > GROWN_WAIT_NS ? wait_ns : GROWN_WAIT_NS) / waiting;
+		}
+	} else if (!young_waits_in(queue)) {
+		return 0;
+	}
+	if (running >= part || g->young_due_ns > (part - 1) * (s64)BATCH_TURN_NS ||
+	    time_delta(now, since) <= wait_ns)
+		return 0;
+	return part > 1 ? since + wait_ns : now;
 }
 
 /* Whether one that is being launched does. */

@@ -15,10 +15,6 @@
 #define SLEEPER_WAIT_MAX_NS (100 * NSEC_PER_MSEC_)
 /* One that is to run only when nobody else wants to. */
 #define IDLE_WAIT_MAX_NS (2000 * NSEC_PER_MSEC_)
-/* Batch work that is grown goes before young programs if none of it has had a turn for so long; see grown_wait_ns(). */
-#define GROWN_WAIT_NS (6 * NSEC_PER_MSEC_)
-/* A round of all that waits is taken to need so much of a CPU for each task. */
-#define GROWN_WAIT_EACH_NS (3 * NSEC_PER_MSEC_)
 /* A turn of batch work waits for what is short and rare: on each CPU for so long, and not again before so long after it did. */
 #define POSTPONED_MAX_NS  (1 * NSEC_PER_MSEC_)
 #define POSTPONE_AGAIN_NS (4 * NSEC_PER_MSEC_)
@@ -233,21 +229,6 @@ VERIFIED_ONCE bool take_starved_task(u32 queue, s32 cpu, u64 now)
 }
 
 /*
- * How long grown batch work lets young programs go before it. Where as many young programs wait as there are CPUs, each
- * grown task has a turn in a round of all that wait: if it had more than its part, it would pay for that as soon as the
- * others are grown, while all of them pass it. Fewer young programs are launches, and on one CPU a single one is.
- */
-static __always_inline u64 grown_wait_ns(u32 nr_cpus, u64 queued, u32 waiting)
-{
-	u64 wait_ns;
-
-	if (nr_cpus == 1 || queued - waiting < nr_cpus)
-		return GROWN_WAIT_NS;
-	wait_ns = GROWN_WAIT_EACH_NS * queued / nr_cpus;
-	return (wait_ns > GROWN_WAIT_NS ? wait_ns : GROWN_WAIT_NS) / waiting;
-}
-
-/*
  * Young programs begin with a lead, so that launches are quick. As many as there are CPUs, or more, would have all of
  * the batch queue's turns, and what is behind them waits for all of those. To look for one, and whatever it then runs for,
  * counts as a turn, or moments would go before everything again and again. Where other work leaves batch work few turns
@@ -256,18 +237,14 @@ static __always_inline u64 grown_wait_ns(u32 nr_cpus, u64 queued, u32 waiting)
 static __always_inline bool take_grown(u32 queue, s32 cpu, u64 now)
 {
 	struct grown_state *g = grown_state_of(queue);
-	u64 queued = nr_queued(queue);
-	s32 waiting = g->waiting;
+	u64 turn_ns = next_grown_turn(queue, now);
 
-	if (waiting <= 0 || g->running > 0 || g->young_due_ns > 0 || queued <= (u32)waiting ||
-	    time_delta(now, wait_start(g->turn_ns)) <=
-		    grown_wait_ns(nr_cpus_of(queue), queued, waiting) ||
-	    is_postponed(cpu, now))
+	if (!turn_ns || is_postponed(cpu, now))
 		return false;
-	g->turn_ns = now;
+	g->turn_ns = turn_ns;
 	if (!take_out_of_turn(queue, cpu, SCAN_GROWN, now, SCAN_DEPTH))
 		return false;
-	g->young_due_ns = BATCH_TURN_NS;
+	g->young_due_ns = (g->young_due_ns > 0 ? g->young_due_ns : 0) + BATCH_TURN_NS;
 	return true;
 }
 

@@ -108,6 +108,18 @@ static __always_inline bool batch_overdue(s32 cpu, u64 now)
 	       waits_longer(cpu_queue(cpu, QUEUE_BATCH), now, knobs.sojourn_thresh_ns);
 }
 
+/* Whether the turn of batch work ends for what is younger, or for what is grown and had none for long. */
+VERIFIED_ONCE bool ends_for_other_age(const struct task_struct *p __arg_trusted,
+				      const struct task_ctx *t, s32 cpu, u64 now)
+{
+	if (!t || is_batch_sleeper(t) || is_being_launched(p, t))
+		return false;
+	if (launch_waits(cpu))
+		return true;
+	return is_grown(t) ? young_waits(cpu) :
+			     is_young(t) && next_grown_turn(node_queue(cpu, QUEUE_BATCH), now);
+}
+
 /*
  * What has the slice of batch work yields to waiting interactive work, a launch to what is known, and to batch work that
  * has waited too long. Others may have come since its slice began: it has no more than if it began now. Batch sleepers
@@ -125,8 +137,7 @@ static __always_inline bool tick_should_preempt(struct task_struct *p, const str
 		return true;
 	if (batch_waits(cpu) && ran >= batch_slice(p, t, cpu))
 		return true;
-	if (ran >= YOUNG_TICK_NS && !is_batch_sleeper(t) &&
-	    ((is_grown(t) && young_waits(cpu)) || (!is_being_launched(p, t) && launch_waits(cpu))))
+	if (ran >= YOUNG_TICK_NS && ends_for_other_age(p, t, cpu, now))
 		return true;
 	return ran > knobs.sojourn_thresh_ns && batch_overdue(cpu, now);
 }

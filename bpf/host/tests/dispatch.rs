@@ -464,7 +464,7 @@ fn a_sleeper_that_waits_for_100_ms_goes_first_however_often_it_is_overtaken_and_
 
 #[test]
 fn a_new_program_goes_on_while_it_has_had_less_than_those_that_wait() {
-    let mut m = held(1);
+    let mut m = held(2);
     m.set_knobs(&with_knobs(|knobs| {
         knobs.cpu_bound_thresh_ns = 100_000_000;
         knobs.sojourn_thresh_ns = 2_000_000;

@@ -292,7 +292,7 @@ fn a_task_that_runs_longer_than_usual_goes_on_while_it_has_had_less_than_its_sha
         }
         let parent = spawn(&mut m, 0, USUAL.0, USUAL.1);
         // The leads of the hogs end first.
-        m.run_for(200 * MS);
+        m.run_for(300 * MS);
         for round in 0..20 {
             m.run_for(177 * MS);
             let ran_ns = run_long(&mut m, parent, USUAL, 12 * MS);

@@ -321,6 +321,37 @@ fn frames_wait_for_no_more_than_one_lead_of_hogs_that_began_with_them() {
     }
 }
 
+#[test]
+fn hogs_have_their_part_while_at_least_as_many_programs_begin_as_there_are_cpus() {
+    for (nr_cpus, old, new, most) in [
+        (1, 1, 1, 12),
+        (1, 3, 1, 24),
+        (2, 1, 1, 16),
+        (2, 3, 3, 36),
+        (4, 2, 1, 20),
+        (4, 3, 3, 32),
+        (8, 1, 2, 16),
+        (8, 2, 2, 20),
+        (8, 3, 3, 32),
+    ] {
+        let mut m = Machine::with_cpus(nr_cpus);
+        let hogs = spawn_hogs(&mut m, old * nr_cpus);
+        m.run_for(300 * MS);
+        let had = |m: &Machine| hogs.iter().map(|hog| m.view(*hog).ran_ns).sum::<u64>();
+        let before_ns = had(&m);
+        hogs.iter().for_each(|hog| m.forget_wait(*hog));
+        spawn_hogs(&mut m, new * nr_cpus);
+        m.run_for(120 * MS);
+        let waits = hogs.iter().map(|hog| m.view(*hog).longest_wait_ns);
+        let waited_ns = waits.max().unwrap();
+        let fair_ns = 120 * MS * u64::from(nr_cpus * old) / u64::from(old + new);
+        let ran_ns = had(&m) - before_ns;
+        let scene = format!("{old} and {new} each at {nr_cpus} CPUs");
+        assert!(waited_ns <= most * MS, "{scene}: {waited_ns}");
+        assert!(ran_ns * 10 >= fair_ns * 6, "{scene}: {ran_ns} of {fair_ns}");
+    }
+}
+
 /// Hogs come one after the other, and then a frame loop, of which the first frame is after a sleep.
 fn frames_after_hogs(nr_cpus: u32, apart_ns: u64, later_ns: u64) -> (Task, Vec<Task>, Machine) {
     let mut m = Machine::with_cpus(nr_cpus);
