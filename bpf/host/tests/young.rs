@@ -66,26 +66,42 @@ fn one_goes_before_young_programs_not_all_that_wait_behind_them() {
 }
 
 /// Whether the first of so many that are not young goes before so many that are, after so long at 2 CPUs.
-fn aged_goes_first(nr_aged: usize, nr_young: usize, waited_ns: u64) -> bool {
+fn aged_goes_first(nr_aged: usize, nr_young: usize, are_launched: bool, waited_ns: u64) -> bool {
     let mut m = held(2);
-    let aged: Vec<Task> = (0..nr_aged)
-        .map(|_| scenes::waiting(&mut m, BATCH))
-        .collect();
     for _ in 0..nr_young {
         let young = m.task("young");
         m.fork(young, 0);
     }
+    // What has run for 4 ms is no launch any more.
+    let nr_run = if are_launched { 0 } else { nr_young };
+    for _ in 0..nr_run {
+        m.unhold(0);
+        m.advance(4 * MS);
+        m.hold(0);
+    }
+    let aged: Vec<Task> = (0..nr_aged)
+        .map(|_| scenes::waiting(&mut m, BATCH))
+        .collect();
     m.advance(waited_ns);
     order(&mut m)[0] == aged[0]
 }
 
 #[test]
 fn beside_as_many_young_programs_as_cpus_each_that_is_not_young_has_a_turn_in_their_round() {
-    for (nr_aged, nr_young, after_us) in [(1, 5, 9000), (2, 4, 4500), (1, 2, 6000), (2, 2, 3000)] {
+    for (nr_aged, nr_young, are_launched, after_us) in [
+        (1, 5, false, 9000),
+        (2, 4, false, 4500),
+        (1, 2, false, 6000),
+        (2, 2, false, 3000),
+        (1, 5, true, 9000),
+        (2, 4, true, 6000),
+        (2, 2, true, 6000),
+    ] {
         for is_over in [false, true] {
             let waited_ns = after_us * US + u64::from(is_over);
-            let goes_first = aged_goes_first(nr_aged, nr_young, waited_ns);
-            assert_eq!(goes_first, is_over, "{nr_aged} {nr_young}");
+            let goes_first = aged_goes_first(nr_aged, nr_young, are_launched, waited_ns);
+            let scene = format!("{nr_aged} {nr_young} {are_launched}");
+            assert_eq!(goes_first, is_over, "{scene}");
         }
     }
 }
@@ -93,8 +109,8 @@ fn beside_as_many_young_programs_as_cpus_each_that_is_not_young_has_a_turn_in_th
 #[test]
 fn fewer_young_programs_than_cpus_go_first_for_6_ms_however_many_others_wait() {
     for nr_aged in [1, 2, 8] {
-        assert!(!aged_goes_first(nr_aged, 1, 6 * MS), "{nr_aged}");
-        assert!(aged_goes_first(nr_aged, 1, 6 * MS + 1), "{nr_aged}");
+        assert!(!aged_goes_first(nr_aged, 1, false, 6 * MS), "{nr_aged}");
+        assert!(aged_goes_first(nr_aged, 1, false, 6 * MS + 1), "{nr_aged}");
     }
 }
 
@@ -329,10 +345,10 @@ fn hogs_have_their_part_while_at_least_as_many_programs_begin_as_there_are_cpus(
         (2, 1, 1, 16),
         (2, 3, 3, 36),
         (4, 2, 1, 20),
-        (4, 3, 3, 32),
+        (4, 3, 3, 36),
         (8, 1, 2, 16),
         (8, 2, 2, 20),
-        (8, 3, 3, 32),
+        (8, 3, 3, 36),
     ] {
         let mut m = Machine::with_cpus(nr_cpus);
         let hogs = spawn_hogs(&mut m, old * nr_cpus);
