@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Programs that are being launched, among work that computes: they are ahead of it in the batch queue, stop what has run
- * for a while, and go on where they were forked or interrupted before woken work of which nothing is known yet.
+ * for a while, and go on where they were forked or interrupted before woken work of which nothing is known yet. And when
+ * work that is grown has a turn before young programs.
  */
 #ifndef __PANDEMONIUM_LAUNCH_BPF_H
 #define __PANDEMONIUM_LAUNCH_BPF_H
@@ -10,14 +11,14 @@
 #define LAUNCH_AFTER_NS (4 * NSEC_PER_MSEC_)
 /* For programs that have never slept the tick ends the turn of what is grown after this. */
 #define YOUNG_TICK_NS (2 * NSEC_PER_MSEC_)
-/* Batch work that is grown goes before young programs if none of it has had a turn for so long. */
-#define GROWN_WAIT_NS (6 * NSEC_PER_MSEC_)
-/* A round of all that waits or runs is taken to need so much of a CPU for each task. */
-#define GROWN_WAIT_EACH_NS (3 * NSEC_PER_MSEC_)
 /* It goes on before others have a turn if what interrupted it takes no longer. */
 #define LAUNCH_PAUSE_NS (150 * NSEC_PER_USEC_)
 /* Where it was forked, or stopped by whom it woke, or for known work, these may take as long. */
 #define LAUNCH_RESERVE_NS (8 * NSEC_PER_MSEC_)
+/* Batch work that is grown goes before young programs if none of it has had a turn for so long. */
+#define GROWN_WAIT_NS (6 * NSEC_PER_MSEC_)
+/* A round of all that waits is taken to need so much of a CPU for each task. */
+#define GROWN_WAIT_EACH_NS (3 * NSEC_PER_MSEC_)
 
 /* Whether a program that has never slept waits for any CPU of the node. */
 static __always_inline bool young_waits(s32 cpu)

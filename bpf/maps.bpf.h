@@ -99,12 +99,12 @@ struct queue_state queues[NR_QUEUES];
 
 /*
  * One per node, of the tasks of its batch queue that are grown: no young programs, which begin with a lead.
- * @turn_ns is when the last run of a turn's length of one of them began, one went before young programs, or new work of
- * them came while none waited.
+ * @turn_ns is when the last run of a turn's length of one of them began, until when they have had their turns before young
+ * programs, or when new work of them came while none waited.
  * @turn_vtime is where the turn of the last one that began to run did so, unless it sleeps between its runs.
  * @waiting counts those that wait, @running the CPUs that run one.
  * @launching counts those that wait and are being launched.
- * @young_due_ns is what young programs are to run for before another goes before them.
+ * @young_due_ns is what young programs are to run for before another goes before them, if only one may at a time.
  * @young_ns is when one of the queue's grown tasks last began while young programs waited or ran.
  * @claimed_ns is when a CPU last took of the whole queue what was due, young or grown.
  * @owed_ns is how much CPU time the whole queue has had less than its part of, or more if negative; see note_part().
