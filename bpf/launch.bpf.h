@@ -30,7 +30,7 @@ static __always_inline bool young_waits(s32 cpu)
  * Until when grown batch work has had its turns once one of it goes before young programs now; 0 if none is to. Where there
  * are as many of those as CPUs, or more, it has its part of the CPUs, and each a turn in a round of all: if one had more it
  * would pay for that as soon as the others are grown, while all of them pass it. Fewer young programs are launches, and while
- * one that is being launched waits the turns are as rare.
+ * one that is being launched waits, turns on several CPUs are as rare.
  */
 VERIFIED_ONCE u64 next_grown_turn(u32 queue, u64 now)
 {
@@ -51,7 +51,7 @@ VERIFIED_ONCE u64 next_grown_turn(u32 queue, u64 now)
 		if (nr_cpus > 1) {
 			wait_ns = GROWN_WAIT_EACH_NS * nr_queued(queue) / nr_cpus;
 			wait_ns = (wait_ns > GROWN_WAIT_NS ? wait_ns : GROWN_WAIT_NS) / waiting;
-			if (g->launching > 0 && wait_ns < GROWN_WAIT_NS)
+			if (part > 1 && g->launching > 0 && wait_ns < GROWN_WAIT_NS)
 				wait_ns = GROWN_WAIT_NS;
 		}
 	} else if (!young_waits_in(queue)) {

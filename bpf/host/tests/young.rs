@@ -65,52 +65,81 @@ fn one_goes_before_young_programs_not_all_that_wait_behind_them() {
     assert_eq!(m.counter(Counter::OverflowRescues), 1);
 }
 
-/// Whether the first of so many that are not young goes before so many that are, after so long at 2 CPUs.
-fn aged_goes_first(nr_aged: usize, nr_young: usize, are_launched: bool, waited_ns: u64) -> bool {
-    let mut m = held(2);
-    for _ in 0..nr_young {
+/// So many that are not young wait, and so many that are; the first of those that are not is to go first.
+#[derive(Clone, Copy, Debug)]
+struct Ages {
+    nr_cpus: u32,
+    nr_aged: usize,
+    nr_young: u32,
+    are_launched: bool,
+}
+
+/// Whether it does, after so long.
+fn aged_goes_first(ages: Ages, waited_ns: u64) -> bool {
+    let mut m = held(ages.nr_cpus);
+    for _ in 0..ages.nr_young {
         let young = m.task("young");
         m.fork(young, 0);
     }
     // What has run for 4 ms is no launch any more.
-    let nr_run = if are_launched { 0 } else { nr_young };
+    let nr_run = if ages.are_launched { 0 } else { ages.nr_young };
     for _ in 0..nr_run {
         m.unhold(0);
         m.advance(4 * MS);
         m.hold(0);
     }
-    let aged: Vec<Task> = (0..nr_aged)
+    let aged: Vec<Task> = (0..ages.nr_aged)
         .map(|_| scenes::waiting(&mut m, BATCH))
         .collect();
     m.advance(waited_ns);
     order(&mut m)[0] == aged[0]
 }
 
+fn assert_aged_goes_first_after(after_ns: u64, ages: Ages) {
+    for is_over in [false, true] {
+        let goes_first = aged_goes_first(ages, after_ns + u64::from(is_over));
+        assert_eq!(goes_first, is_over, "{ages:?}");
+    }
+}
+
 #[test]
 fn beside_as_many_young_programs_as_cpus_each_that_is_not_young_has_a_turn_in_their_round() {
-    for (nr_aged, nr_young, are_launched, after_us) in [
-        (1, 5, false, 9000),
-        (2, 4, false, 4500),
-        (1, 2, false, 6000),
-        (2, 2, false, 3000),
-        (1, 5, true, 9000),
-        (2, 4, true, 6000),
-        (2, 2, true, 6000),
-    ] {
-        for is_over in [false, true] {
-            let waited_ns = after_us * US + u64::from(is_over);
-            let goes_first = aged_goes_first(nr_aged, nr_young, are_launched, waited_ns);
-            let scene = format!("{nr_aged} {nr_young} {are_launched}");
-            assert_eq!(goes_first, is_over, "{scene}");
+    for (nr_aged, nr_young, after_us) in [(1, 5, 9000), (2, 4, 4500), (1, 2, 6000), (2, 2, 3000)] {
+        for are_launched in [false, true] {
+            let ages = Ages {
+                nr_cpus: 2,
+                nr_aged,
+                nr_young,
+                are_launched,
+            };
+            assert_aged_goes_first_after(after_us * US, ages);
         }
+    }
+}
+
+#[test]
+fn while_a_launch_waits_what_is_not_young_has_turns_on_several_cpus_every_6_ms() {
+    for (are_launched, after_us) in [(false, 1500), (true, 6000)] {
+        let ages = Ages {
+            nr_cpus: 4,
+            nr_aged: 4,
+            nr_young: 4,
+            are_launched,
+        };
+        assert_aged_goes_first_after(after_us * US, ages);
     }
 }
 
 #[test]
 fn fewer_young_programs_than_cpus_go_first_for_6_ms_however_many_others_wait() {
     for nr_aged in [1, 2, 8] {
-        assert!(!aged_goes_first(nr_aged, 1, false, 6 * MS), "{nr_aged}");
-        assert!(aged_goes_first(nr_aged, 1, false, 6 * MS + 1), "{nr_aged}");
+        let ages = Ages {
+            nr_cpus: 2,
+            nr_aged,
+            nr_young: 1,
+            are_launched: true,
+        };
+        assert_aged_goes_first_after(6 * MS, ages);
     }
 }
 
