@@ -9,7 +9,7 @@
 
 /* A program that is launched stops only what has run for so long. */
 #define LAUNCH_AFTER_NS (4 * NSEC_PER_MSEC_)
-/* For programs that have never slept the tick ends the turn of what is grown after this. */
+/* The tick ends a turn of batch work after this for a launch, or between what is grown and what is not. */
 #define YOUNG_TICK_NS (2 * NSEC_PER_MSEC_)
 /* It goes on before others have a turn if what interrupted it takes no longer. */
 #define LAUNCH_PAUSE_NS (150 * NSEC_PER_USEC_)
