@@ -317,6 +317,12 @@ fn spawn_hogs(m: &mut Machine, nr: u32) -> Vec<Task> {
         .collect()
 }
 
+/// The longest that any of them has waited.
+fn longest_wait_ns(m: &Machine, tasks: &[Task]) -> u64 {
+    let waits = tasks.iter().map(|task| m.view(*task).longest_wait_ns);
+    waits.max().unwrap()
+}
+
 #[test]
 fn hogs_do_not_pay_for_their_turns_when_others_that_began_beside_them_have_grown_up() {
     for (nr_cpus, most) in [(1, 16), (2, 20), (4, 24)] {
@@ -328,8 +334,7 @@ fn hogs_do_not_pay_for_their_turns_when_others_that_began_beside_them_have_grown
         m.run_for(100 * MS);
         hogs.iter().for_each(|hog| m.forget_wait(*hog));
         m.run_for(SEC);
-        let waits = hogs.iter().map(|hog| m.view(*hog).longest_wait_ns);
-        let waited_ns = waits.max().unwrap();
+        let waited_ns = longest_wait_ns(&m, &hogs);
         assert!(waited_ns <= most * MS, "{nr_cpus} CPUs: {waited_ns}");
     }
 }
@@ -342,8 +347,7 @@ fn what_has_grown_up_does_not_wait_for_all_that_a_hog_missed_while_it_was_launch
         m.run_for(300 * MS);
         let new = spawn_hogs(&mut m, nr_cpus);
         m.run_for(SEC);
-        let waits = new.iter().map(|hog| m.view(*hog).longest_wait_ns);
-        let waited_ns = waits.max().unwrap();
+        let waited_ns = longest_wait_ns(&m, &new);
         assert!(waited_ns <= 16 * MS, "{nr_cpus} CPUs: {waited_ns}");
     }
 }
@@ -387,8 +391,7 @@ fn hogs_have_their_part_while_at_least_as_many_programs_begin_as_there_are_cpus(
         hogs.iter().for_each(|hog| m.forget_wait(*hog));
         spawn_hogs(&mut m, new * nr_cpus);
         m.run_for(120 * MS);
-        let waits = hogs.iter().map(|hog| m.view(*hog).longest_wait_ns);
-        let waited_ns = waits.max().unwrap();
+        let waited_ns = longest_wait_ns(&m, &hogs);
         let fair_ns = 120 * MS * u64::from(nr_cpus * old) / u64::from(old + new);
         let ran_ns = had(&m) - before_ns;
         let scene = format!("{old} and {new} each at {nr_cpus} CPUs");
@@ -419,11 +422,10 @@ fn a_first_frame_does_not_wait_for_the_leads_of_hogs_of_which_some_have_grown_up
     for (nr_cpus, apart_ns) in [(2, 12 * MS), (4, 6 * MS), (4, 9 * MS), (8, 4500 * US)] {
         for later_ns in [0, 10 * MS, 20 * MS, 30 * MS] {
             let (frames, hogs, m) = frames_after_hogs(nr_cpus, apart_ns, later_ns);
-            let longest_wait = |task: &Task| m.view(*task).longest_wait_ns;
             let scene = format!("{nr_cpus} CPUs, {apart_ns}, {later_ns}");
-            assert!(longest_wait(&frames) <= 20 * MS, "{scene}");
+            assert!(longest_wait_ns(&m, &[frames]) <= 20 * MS, "{scene}");
             // Nor do hogs that grow up beside it lose theirs.
-            let waited_ns = hogs.iter().map(longest_wait).max().unwrap();
+            let waited_ns = longest_wait_ns(&m, &hogs);
             assert!(waited_ns <= 36 * MS, "{scene}: {waited_ns}");
         }
     }
@@ -484,8 +486,7 @@ fn hogs_wait_for_no_more_than_a_round_beside_programs_that_are_launched_one_afte
                 hogs.iter().for_each(|hog| m.forget_wait(*hog));
             }
         }
-        let waits = hogs.iter().map(|hog| m.view(*hog).longest_wait_ns);
-        let waited_ns = waits.max().unwrap();
+        let waited_ns = longest_wait_ns(&m, &hogs);
         assert!(
             waited_ns <= most * MS,
             "{nr_cpus} CPUs, {nr_hogs}: {waited_ns}"
