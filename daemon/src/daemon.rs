@@ -250,7 +250,7 @@ impl Daemon {
             log::warn!("{warning}");
         }
         let status = Status {
-            choices,
+            choices: choices.into(),
             warnings,
             ..Status::default()
         };

@@ -94,8 +94,8 @@ pub struct Status {
     pub restarts: u32,
     /// When the next automatic return is tried, CLOCK_REALTIME microseconds; 0 for never.
     pub next_retry_usec: u64,
-    /// What was chosen.
-    pub choices: Choices,
+    /// What was chosen; shared, because every tick publishes it and hardly any has changed it.
+    pub choices: Arc<Choices>,
     /// The CPUs that the primary domain stands for on this machine; `None` for every CPU.
     pub domain: Option<CpuSet>,
     /// What is known about power.
@@ -179,12 +179,8 @@ impl Status {
         match self.state {
             State::Running => {
                 let regime = self.regime();
-                let regime = if regime.is_empty() {
-                    String::new()
-                } else {
-                    format!(", {regime}")
-                };
-                format!("running, {}{regime}", self.target.name())
+                let comma = if regime.is_empty() { "" } else { ", " };
+                ["running, ", self.target.name(), comma, regime].concat()
             }
             state if self.reason.is_empty() => state.name().to_owned(),
             state => format!("{}: {}", state.name(), self.reason),

@@ -56,44 +56,66 @@ impl Histogram {
         let bucket = &mut self.buckets[Self::bucket_of(ns)];
         *bucket = bucket.saturating_add(1);
     }
+}
 
-    /// Number of recorded latencies.
+/// The latencies that histograms counted from one reading to the next. Few buckets grow in a tick, so only those are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Latencies {
+    count: u64,
+    /// Bucket and number of values, in the order of buckets; never without values.
+    buckets: Vec<(usize, u64)>,
+}
+
+impl Latencies {
+    /// Those of each histogram, and those of all of them. `None` if a bucket holds less than it did, so that `later` did not
+    /// come after `earlier`.
+    pub fn between<const N: usize>(
+        earlier: &[Histogram; N],
+        later: &[Histogram; N],
+    ) -> Option<([Latencies; N], Latencies)> {
+        let mut each: [Latencies; N] = std::array::from_fn(|_| Latencies::default());
+        let mut all = Latencies::default();
+        for bucket in 0..HIST_BUCKETS {
+            let mut sum = 0u64;
+            for i in 0..N {
+                let (before, now) = (earlier[i].buckets[bucket], later[i].buckets[bucket]);
+                if now != before {
+                    let n = now.checked_sub(before)?;
+                    each[i].add(bucket, n);
+                    sum = sum.saturating_add(n);
+                }
+            }
+            if sum > 0 {
+                all.add(bucket, sum);
+            }
+        }
+        Some((each, all))
+    }
+
+    fn add(&mut self, bucket: usize, n: u64) {
+        self.count = self.count.saturating_add(n);
+        self.buckets.push((bucket, n));
+    }
+
+    /// How many there are.
     pub fn count(&self) -> u64 {
-        self.buckets.iter().fold(0, |sum, n| sum.saturating_add(*n))
+        self.count
     }
 
     /// The latency that `permille` of all values do not exceed (nearest rank), ns; `None` when
     /// empty. Within 10 % of the exact value, or 256 ns below 2 us; values in the last bucket are
     /// given by its lower bound.
     pub fn percentile_ns(&self, permille: u32) -> Option<u64> {
-        let count = self.count();
-        if count == 0 {
-            return None;
-        }
-        let rank = (u128::from(count) * u128::from(permille.min(1000))).div_ceil(1000);
+        let rank = (u128::from(self.count) * u128::from(permille.min(1000))).div_ceil(1000);
         let rank = u64::try_from(rank).unwrap_or(u64::MAX).max(1);
         let mut below = 0u64;
-        for (bucket, n) in self.buckets.iter().enumerate() {
+        for (bucket, n) in &self.buckets {
             if *n >= rank.saturating_sub(below) {
-                return Some(interpolate_ns(bucket, (rank - below).into(), (*n).into()));
+                return Some(interpolate_ns(*bucket, (rank - below).into(), (*n).into()));
             }
             below = below.saturating_add(*n);
         }
         None
-    }
-
-    /// What was recorded after `earlier`, never below zero.
-    pub fn since(&self, earlier: &Histogram) -> Histogram {
-        Histogram {
-            buckets: std::array::from_fn(|i| self.buckets[i].saturating_sub(earlier.buckets[i])),
-        }
-    }
-
-    /// Adds the counts of another histogram.
-    pub fn merge(&mut self, other: &Histogram) {
-        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
-            *mine = mine.saturating_add(*theirs);
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Cumulative readings from the kernel -> what happened during one tick.
 
 use crate::histogram::per_mille;
-pub use crate::histogram::{HIST_BUCKETS, Histogram};
+pub use crate::histogram::{HIST_BUCKETS, Histogram, Latencies};
 use crate::tier::Tier;
 
 /// Event counts since attach. Every field only grows.
@@ -68,20 +68,20 @@ pub struct Counters {
 impl Counters {
     /// Field by field `self - earlier`, never below zero.
     pub fn saturating_sub(&self, earlier: &Counters) -> Counters {
-        self.zip(earlier, &mut u64::saturating_sub)
+        self.zip(earlier, u64::saturating_sub)
     }
 
     /// Whether any counter is below what it was, which means the kernel half was loaded anew.
     pub fn is_behind(&self, earlier: &Counters) -> bool {
         let mut behind = false;
-        self.zip(earlier, &mut |now, before| {
+        self.zip(earlier, |now, before| {
             behind |= now < before;
             0
         });
         behind
     }
 
-    fn zip(&self, other: &Counters, join: &mut dyn FnMut(u64, u64) -> u64) -> Counters {
+    fn zip(&self, other: &Counters, mut join: impl FnMut(u64, u64) -> u64) -> Counters {
         let (a, b) = (self, other);
         Counters {
             dispatches: join(a.dispatches, b.dispatches),
@@ -209,20 +209,19 @@ impl Sample {
         if !is_continuous(earlier, later) {
             return gauges;
         }
+        let Some((wake, all)) = Latencies::between(&earlier.wake, &later.wake) else {
+            return gauges;
+        };
         let elapsed_ns = later.at_ns.saturating_sub(earlier.at_ns);
         let counters = later.counters.saturating_sub(&earlier.counters);
-        let wake: [Histogram; Tier::COUNT] =
-            std::array::from_fn(|tier| later.wake[tier].since(&earlier.wake[tier]));
-        let mut all = Histogram::default();
-        wake.iter().for_each(|histogram| all.merge(histogram));
         let slice_sum_ns = later.slice_sum_ns.saturating_sub(earlier.slice_sum_ns);
         let wake_sum_ns = later.wake_sum_ns.saturating_sub(earlier.wake_sum_ns);
         Sample {
             elapsed_ns,
             idle_permille: idle_permille(earlier, later, elapsed_ns),
             counters,
-            wakes: std::array::from_fn(|tier| wake[tier].count()),
-            p99_ns: std::array::from_fn(|tier| wake[tier].percentile_ns(990)),
+            wakes: wake.each_ref().map(Latencies::count),
+            p99_ns: wake.each_ref().map(|tier| tier.percentile_ns(990)),
             p99_all_ns: all.percentile_ns(990),
             p50_all_ns: all.percentile_ns(500),
             wake_mean_ns: wake_sum_ns.checked_div(all.count()).unwrap_or(0),
@@ -234,22 +233,17 @@ impl Sample {
     }
 }
 
-/// Whether `later - earlier` means something.
+/// Whether `later - earlier` means something, as far as anything but the histograms says.
 fn is_continuous(earlier: &Reading, later: &Reading) -> bool {
     let same_cpus = earlier.nr_online == 0 || earlier.nr_online == later.nr_online;
-    let grew = |before: &[u64], now: &[u64]| before.iter().zip(now).all(|(b, n)| n >= b);
+    let mut sleeps = earlier.sleep.iter().zip(&later.sleep);
     same_cpus
         && later.at_ns > earlier.at_ns
         && later.busy_ns >= earlier.busy_ns
         && later.wake_sum_ns >= earlier.wake_sum_ns
         && later.slice_sum_ns >= earlier.slice_sum_ns
         && !later.counters.is_behind(&earlier.counters)
-        && grew(&earlier.sleep, &later.sleep)
-        && earlier
-            .wake
-            .iter()
-            .zip(&later.wake)
-            .all(|(e, l)| grew(&e.buckets, &l.buckets))
+        && sleeps.all(|(before, now)| now >= before)
 }
 
 fn idle_permille(earlier: &Reading, later: &Reading, elapsed_ns: u64) -> u32 {

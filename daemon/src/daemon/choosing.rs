@@ -35,7 +35,7 @@ impl Daemon {
         name: Pattern,
         caller: &str,
     ) -> Result<(), Refusal> {
-        let mut choices = self.status.choices.clone();
+        let mut choices = self.chosen();
         choices.compositors.insert(name);
         let words = format!("{name} is a compositor");
         self.choose_and_remember(choices, &words, caller).await
@@ -46,7 +46,7 @@ impl Daemon {
         name: Pattern,
         caller: &str,
     ) -> Result<(), Refusal> {
-        let mut choices = self.status.choices.clone();
+        let mut choices = self.chosen();
         if !choices.compositors.remove(&name) {
             return Err(BusError::NotFound.because(format!("\"{name}\" is not a compositor.")));
         }
@@ -61,7 +61,7 @@ impl Daemon {
     ) -> Result<(), Refusal> {
         let choices = Choices {
             domain,
-            ..self.status.choices.clone()
+            ..self.chosen()
         };
         let words = format!("the primary domain is {domain}");
         self.choose_and_remember(choices, &words, caller).await
@@ -75,7 +75,7 @@ impl Daemon {
         let words = format!("the power map is \"{map}\"");
         let choices = Choices {
             power_map: map,
-            ..self.status.choices.clone()
+            ..self.chosen()
         };
         self.choose_and_remember(choices, &words, caller).await
     }
@@ -87,7 +87,7 @@ impl Daemon {
     ) -> Result<(), Refusal> {
         let choices = Choices {
             idle_selector: is_on,
-            ..self.status.choices.clone()
+            ..self.chosen()
         };
         let words = format!("idle selector: {},", if is_on { "on" } else { "off" });
         self.choose_and_remember(choices, &words, caller).await
@@ -100,13 +100,18 @@ impl Daemon {
         caller: &str,
     ) -> Result<(), Refusal> {
         let configured = &self.configured.choices;
-        let chosen = self.status.choices.clone();
+        let chosen = self.chosen();
         let choices = which
             .iter()
             .fold(chosen, |choices, which| choices.reset(*which, configured));
         let names: Vec<_> = which.iter().map(|which| which.name()).collect();
         let words = format!("{} as configured", names.join(", "));
         self.choose_and_remember(choices, &words, caller).await
+    }
+
+    /// What is chosen now, to begin a choice with.
+    fn chosen(&self) -> Choices {
+        Choices::clone(&self.status.choices)
     }
 
     async fn choose_and_remember(
@@ -157,7 +162,7 @@ impl Daemon {
         self.write_settings(settings).map_err(|error| {
             BusError::LoadFailed.because(format!("The settings stay as they were: {error:#}."))
         })?;
-        self.status.choices = choices;
+        self.status.choices = choices.into();
         self.status.power = power;
         self.publish();
         Ok(())
