@@ -174,8 +174,8 @@ static __always_inline bool take_work(s32 cpu, struct task_struct *prev, struct 
 	if (rescue_starved(longest, now) || take_node_interactive(cpu, now))
 		return true;
 	if (goes_on(cpu, t)) {
-		/* As long as before; running() decides anew when it has lost the CPU. */
-		go_on(cpu, prev, t, t->slice_ns, now);
+		/* Batch work until it is no longer behind the others; running() decides anew when it has lost the CPU. */
+		go_on(cpu, prev, t, t->queue & QUEUE_BATCH ? BATCH_SLICE_MIN_NS : t->slice_ns, now);
 		return true;
 	}
 	late = waits_longer(longest, now, knobs.sojourn_thresh_ns);

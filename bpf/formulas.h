@@ -29,6 +29,8 @@
 #define USUAL_RUN_MAX_NS (8 * NSEC_PER_MSEC_)
 /* Batch work that waits should have its turn within about this time: two ticks at 250 Hz, where slices end. */
 #define BATCH_ROUND_NS (8 * NSEC_PER_MSEC_)
+/* And a slice is no longer than that while some waits. It begins shortly after a tick: of just two it would take three. */
+#define BATCH_SHARED_MAX_NS (7500 * NSEC_PER_USEC_)
 
 /*
  * How far a queued task's virtual time may lie behind or ahead of its queue's clock. Interactive work passes others by its
@@ -331,14 +333,15 @@ FORMULA u64 slice_of_sleeper(u32 tier, u64 avg_runtime_ns, u64 slice_ns)
 
 /*
  * A batch slice is proportional to weight, so each one costs every task the same virtual time, and
- * shrinks with the number of waiters, so that a round over all of them stays bounded.
+ * shrinks with the number of waiters, so that a round over all of them stays bounded. Where fewer wait than there are CPUs
+ * the slices of all may have begun together, so none of them is longer than a round either.
  */
 FORMULA u64 slice_of_batch(u64 batch_slice_ns, u32 weight, u64 queued, u32 nr_cpus)
 {
 	u64 sharers = queued + 1 ? queued + 1 : queued;
-	u64 turn = BATCH_ROUND_NS * (nr_cpus ? nr_cpus : 1) / sharers;
-	bool is_bounded = queued && turn < batch_slice_ns;
-	u64 slice = (is_bounded ? turn : batch_slice_ns) * weight / WEIGHT_DEFAULT;
+	u64 shared = BATCH_ROUND_NS * nr_cpus / sharers;
+	u64 turn = shared < BATCH_SHARED_MAX_NS ? shared : BATCH_SHARED_MAX_NS;
+	u64 slice = (queued && turn < batch_slice_ns ? turn : batch_slice_ns) * weight / WEIGHT_DEFAULT;
 
 	return clamp_u64(slice, BATCH_SLICE_MIN_NS,
 			 batch_slice_ns < BATCH_SLICE_MIN_NS ? BATCH_SLICE_MIN_NS : batch_slice_ns);

@@ -1,6 +1,7 @@
 #!/bin/sh
-# In exact virtual time: attaching takes less than 0.7 s, and what the verifier has to look at, which is most of it, stays little. It
-# is the same on any number of CPUs; for how long it takes there ask the benchmark.
+# In exact virtual time: attaching takes less than 0.75 s, and what the verifier has to look at, which is most of it, stays little. It
+# is the same on any number of CPUs; for how long it takes there ask the benchmark. Programs that differ by three instructions
+# take up to 20 ms more or less.
 # cpus: 2
 # time: virtual
 set -eu
@@ -28,7 +29,7 @@ is_ours || fail "it said that it is attached, and is not"
 stop_daemon
 exec 3<&-
 echo "attached after ${took}0 ms"
-[ "$took" -gt 0 ] && [ "$took" -lt 70 ] || fail "attaching took too long"
+[ "$took" -gt 0 ] && [ "$took" -lt 75 ] || fail "attaching took too long"
 
 start_daemon -v
 stop_daemon

@@ -378,6 +378,15 @@ proptest! {
     }
 
     #[test]
+    fn a_slice_for_which_somebody_waits_ends_at_the_second_tick(
+        (cpus, queued) in (1u64..=1024).prop_flat_map(|cpus| (Just(cpus), 1..=cpus))
+    ) {
+        let slice = f::slice_of_batch(20 * MS, 100, queued, cpus as u32);
+        prop_assert!(slice > 3 * MS && slice < 8 * MS, "{}", slice);
+        prop_assert_eq!(f::slice_of_batch(20 * MS, 100, 0, cpus as u32), 20 * MS);
+    }
+
+    #[test]
     fn batch_slices_stay_bounded_grow_with_weight_and_shrink_with_the_queue(
         slice in knob("batch_slice_ns"), weight in 1u32..=10_000, heavier in 0u32..=10_000,
         queued in 0u64..100_000, more in 0u64..100_000, cpus in 0u32..=1024

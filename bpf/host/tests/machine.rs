@@ -323,6 +323,24 @@ fn what_a_task_had_while_nobody_else_wanted_it_is_not_held_against_it() {
 }
 
 #[test]
+fn hogs_of_which_some_always_wait_are_never_left_for_long() {
+    for nr_cpus in [2, 3, 4, 8, 12] {
+        for more in 1..nr_cpus {
+            let mut m = Machine::with_cpus(nr_cpus);
+            let hogs: Vec<Task> = (0..nr_cpus + more)
+                .map(|i| spawn(&mut m, i % nr_cpus, SEC, 0))
+                .collect();
+            m.run_for(SEC / 2);
+            hogs.iter().for_each(|&hog| m.forget_wait(hog));
+            m.run_for(2 * SEC);
+            let longest_ns = hogs.iter().map(|&hog| m.view(hog).longest_wait_ns).max();
+            let scene = format!("{more} more at {nr_cpus} CPUs: {longest_ns:?}");
+            assert!(longest_ns <= Some(12 * MS), "{scene}");
+        }
+    }
+}
+
+#[test]
 fn hogs_share_machines_of_every_size() {
     for (nr_cpus, seconds) in [
         (1, 4),

@@ -95,7 +95,7 @@ fn batch_yields_to_batch_work_that_waited_too_long() {
 
 #[test]
 fn a_slice_that_began_when_nobody_waited_ends_when_one_that_began_now_would() {
-    for (weight, waiters, slice_ms) in [(100, 1, 8), (200, 1, 16), (100, 3, 4)] {
+    for (weight, waiters, slice_us) in [(100, 1, 7_500), (200, 1, 15_000), (100, 3, 4_000)] {
         let mut m = Machine::with_cpus(2);
         m.set_knobs(&with_knobs(|knobs| knobs.sojourn_thresh_ns = 100 * MS));
         let runner = running(&mut m, BATCH, 0);
@@ -104,7 +104,7 @@ fn a_slice_that_began_when_nobody_waited_ends_when_one_that_began_now_would() {
         for _ in 0..waiters {
             waiting(&mut m, BATCH);
         }
-        assert_eq!(preempts_after(&mut m, slice_ms * MS - 1), 0, "{waiters}");
+        assert_eq!(preempts_after(&mut m, slice_us * US - 1), 0, "{waiters}");
         assert_eq!(preempts_after(&mut m, 1), 1, "{weight} {waiters}");
     }
 }
