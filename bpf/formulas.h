@@ -341,7 +341,8 @@ FORMULA u64 slice_of_batch(u64 batch_slice_ns, u32 weight, u64 queued, u32 nr_cp
 	u64 sharers = queued + 1 ? queued + 1 : queued;
 	u64 shared = BATCH_ROUND_NS * nr_cpus / sharers;
 	u64 turn = shared < BATCH_SHARED_MAX_NS ? shared : BATCH_SHARED_MAX_NS;
-	u64 slice = (queued && turn < batch_slice_ns ? turn : batch_slice_ns) * weight / WEIGHT_DEFAULT;
+	u64 slice =
+		(queued && turn < batch_slice_ns ? turn : batch_slice_ns) * weight / WEIGHT_DEFAULT;
 
 	return clamp_u64(slice, BATCH_SLICE_MIN_NS,
 			 batch_slice_ns < BATCH_SLICE_MIN_NS ? BATCH_SLICE_MIN_NS : batch_slice_ns);
