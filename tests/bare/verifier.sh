@@ -1,7 +1,7 @@
 #!/bin/sh
 # In exact virtual time: attaching takes less than 0.75 s, and what the verifier has to look at, which is most of it, stays little. It
-# is the same on any number of CPUs; for how long it takes there ask the benchmark. Programs that differ by three instructions
-# take up to 20 ms more or less.
+# is the same on any number of CPUs; for how long it takes there ask the benchmark. The same programs
+# take 20 ms more in one checkout than in another.
 # cpus: 2
 # time: virtual
 set -eu

@@ -74,6 +74,12 @@ pub fn asleep(m: &mut Machine, tier: u32, cpu: u32) -> Task {
     task
 }
 
+/// The longest that any of these tasks has waited, ns; 0 of none.
+pub fn longest_wait_ns(m: &Machine, tasks: &[Task]) -> u64 {
+    let waits = tasks.iter().map(|task| m.view(*task).longest_wait_ns);
+    waits.max().unwrap_or(0)
+}
+
 /// A new task that runs and sleeps for so long in turn; with `sleep_ns` 0 it computes.
 pub fn spawn(m: &mut Machine, cpu: u32, run_ns: u64, sleep_ns: u64) -> Task {
     let task = m.task("load");

@@ -4,7 +4,7 @@
 use pandemonium_bpf_host::machine::{
     BATCH, Counter, IDLE, INTERRUPTIBLE, Machine, TICK_NS, Task, UNINTERRUPTIBLE,
 };
-use pandemonium_bpf_host::scenes::{self, held, lag, order, spawn};
+use pandemonium_bpf_host::scenes::{self, held, lag, longest_wait_ns, order, spawn};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -315,12 +315,6 @@ fn spawn_hogs(m: &mut Machine, nr: u32) -> Vec<Task> {
     (0..nr)
         .map(|hog| spawn(m, hog % nr_cpus, 100 * SEC, 0))
         .collect()
-}
-
-/// The longest that any of them has waited.
-fn longest_wait_ns(m: &Machine, tasks: &[Task]) -> u64 {
-    let waits = tasks.iter().map(|task| m.view(*task).longest_wait_ns);
-    waits.max().unwrap()
 }
 
 #[test]
