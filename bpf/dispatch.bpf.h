@@ -212,7 +212,7 @@ static __always_inline void dispatch_cpu(s32 cpu, struct task_struct *prev)
 		idle_on(cpu);
 		return;
 	}
-	now = scx_bpf_now();
+	now = bpf_ktime_get_ns();
 	if (nr == 1 && (take_own(cpu, now) ||
 			(!is_any_elsewhere && !could_go_on(prev) && take_only(cpu, now))))
 		return;

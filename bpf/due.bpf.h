@@ -100,7 +100,7 @@ static __always_inline u64 protected_ns(const struct task_ctx *t, s32 cpu, u64 n
 	}
 	if ((is_own ? c->other_ran_ns >= BATCH_DUE_AFTER_NS :
 		      is_nodes && c->since_batch && interactive_waits(cpu)) &&
-	    time_delta(now, wait_start(queue_state_of(t->queue)->turn_ns)) > batch_stall_max_ns())
+	    time_delta(now, queue_state_of(t->queue)->turn_ns) > batch_stall_max_ns())
 		return least < BATCH_DUE_AFTER_NS ? least : BATCH_DUE_AFTER_NS;
 	return is_batch_due(cpu, is_nodes, now) ? least : 0;
 }

@@ -21,7 +21,7 @@
 static __always_inline bool is_passed_over(u32 queue, u64 now)
 {
 	return nr_queued(queue) &&
-	       time_delta(now, wait_start(queue_state_of(queue)->turn_ns)) > PASSED_OVER_MAX_NS;
+	       time_delta(now, queue_state_of(queue)->turn_ns) > PASSED_OVER_MAX_NS;
 }
 
 /* Behind what runs there, and to stay: SCX_ENQ_IMMED would bring it back. */

@@ -35,7 +35,7 @@ static __always_inline bool young_waits(s32 cpu)
 VERIFIED_ONCE u64 next_grown_turn(u32 queue, u64 now)
 {
 	const struct grown_state *g = grown_state_of(queue);
-	u64 since = wait_start(g->turn_ns);
+	u64 since = g->turn_ns;
 	u64 wait_ns = GROWN_WAIT_NS;
 	u32 nr_cpus = nr_cpus_of(queue);
 	s32 waiting = g->waiting;

@@ -9,8 +9,6 @@
 /* A burst lasts this long after its last sign. */
 #define BURST_HOLD_NS (20 * NSEC_PER_MSEC_)
 #define SAMPLE_EVERY  64
-/* No tick of any CPU for so long while work waits: the machine was suspended. */
-#define SUSPENDED_NS (2000 * NSEC_PER_MSEC_)
 
 static __always_inline bool is_burst(u64 now)
 {
@@ -74,7 +72,7 @@ static __always_inline bool is_longrun(s32 cpu, u64 now)
 	u32 queue = node_queue(cpu, QUEUE_BATCH);
 
 	return nr_queued(queue) &&
-	       time_delta(now, wait_start(queue_state_of(queue)->filled_ns)) > limits.longrun_ns;
+	       time_delta(now, queue_state_of(queue)->filled_ns) > limits.longrun_ns;
 }
 
 static __always_inline u32 deficit_budget(s32 cpu, u64 now)
@@ -107,13 +105,6 @@ static __always_inline u64 interactive_threshold(void)
 {
 	return moving_threshold(load_state.score_average >> 8, knobs.lat_cri_thresh_low,
 				knobs.lat_cri_thresh_high);
-}
-
-/* Waits that began before a suspend count from its end. */
-static __always_inline void notice_suspend(u64 now)
-{
-	if (time_delta(now, last_tick_ns) > SUSPENDED_NS)
-		load_state.resumed_ns = now;
 }
 
 #endif /* __PANDEMONIUM_LOAD_BPF_H */

@@ -84,7 +84,7 @@ VERIFIED_ONCE int note_wake(struct task_ctx *t, u64 now)
 s32 BPF_STRUCT_OPS(pandemonium_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct task_ctx *t = task_ctx_of(p);
-	u64 now = scx_bpf_now();
+	u64 now = bpf_ktime_get_ns();
 
 	if (!t)
 		return prev_cpu;
@@ -98,7 +98,7 @@ void BPF_STRUCT_OPS(pandemonium_enqueue, struct task_struct *p, u64 enq_flags)
 	struct task_ctx *t = task_ctx_of(p);
 	bool wakeup = (enq_flags & (SCX_ENQ_WAKEUP | SCX_ENQ_REENQ)) == SCX_ENQ_WAKEUP;
 	s32 cpu = scx_bpf_task_cpu(p);
-	u64 now = scx_bpf_now();
+	u64 now = bpf_ktime_get_ns();
 	enum queue_kind kind;
 	bool restricted;
 	u32 queue;
@@ -155,7 +155,7 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	struct task_ctx *t = task_ctx_of(p);
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_ctx *c = cpu_ctx_of(cpu);
-	u64 now = scx_bpf_now();
+	u64 now = bpf_ktime_get_ns();
 	bool in_turn;
 	u64 slice;
 
@@ -194,7 +194,7 @@ void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)
 	struct task_ctx *t = task_ctx_of(p);
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_ctx *c = cpu_ctx_of(cpu);
-	u64 now = scx_bpf_now();
+	u64 now = bpf_ktime_get_ns();
 	bool sleeps;
 
 	c->tier = NR_TIERS;
@@ -234,12 +234,10 @@ void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
 	struct task_ctx *t = task_ctx_of(p);
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_ctx *c = cpu_ctx_of(cpu);
-	u64 now = scx_bpf_now();
+	u64 now = bpf_ktime_get_ns();
 
 	if (!t)
 		return;
-	notice_suspend(now);
-	last_tick_ns = now;
 	sample_wakeup_rate(cpu, now);
 	sample_score(t->lat_cri);
 	demote_if_cpu_bound(p, t, t->awake_run_ns + time_delta(now, t->started_ns),
@@ -339,7 +337,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(pandemonium_init_task, struct task_struct *p,
 		return -ENOMEM;
 	classify_init(t);
 	if (args->fork && parent)
-		pace_launch(t, parent, scx_bpf_now());
+		pace_launch(t, parent, bpf_ktime_get_ns());
 	return 0;
 }
 
@@ -361,7 +359,7 @@ void BPF_STRUCT_OPS(pandemonium_enable, struct task_struct *p)
 	t->last_cpu = cpu;
 	t->last_csw = context_switches(p);
 	t->boost_ns = BOOST_CREDIT_MAX_NS;
-	t->boosted_ns = scx_bpf_now();
+	t->boosted_ns = bpf_ktime_get_ns();
 	look_at(p, t);
 }
 
@@ -425,7 +423,7 @@ void BPF_STRUCT_OPS(pandemonium_exit, struct scx_exit_info *ei)
 
 void BPF_STRUCT_OPS(pandemonium_dump, struct scx_dump_ctx *dctx)
 {
-	u64 now = scx_bpf_now();
+	u64 now = bpf_ktime_get_ns();
 	u32 i;
 
 	scx_bpf_dump("online=%u stealable=%d slice=%llu batch=%llu sojourn=%llu\n", nr_online,

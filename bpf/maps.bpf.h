@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Every piece of shared state: who writes it and who reads it.
+ * Every piece of shared state: who writes it and who reads it. Times are those of bpf_ktime_get_ns(), which stand still
+ * while the machine is suspended. scx_bpf_now() is not asked: in select_cpu() it may be milliseconds old.
  */
 #ifndef __PANDEMONIUM_MAPS_BPF_H
 #define __PANDEMONIUM_MAPS_BPF_H
@@ -41,11 +42,8 @@ u32 node_online[MAX_NODES] SEC(".data.state");
 u32 leaving_cpu SEC(".data.state");
 /* By how much the prologue of a program disables migration of current; enable() and update_idle() learn it. */
 u32 prologue_depth SEC(".data.state");
-/* The last tick of any CPU writes, the daemon reads: userspace cannot ask for this clock. */
-u64 last_tick_ns SEC(".data.tick");
 /*
  * Ticks and enqueues write; what wake-ups and dispatches read has a line that these seldom write.
- * @resumed_ns is the end of the last suspend; nothing waited before it.
  * @score_average has eight bits of fraction.
  */
 struct load_state {
@@ -53,7 +51,6 @@ struct load_state {
 	u64 window_wakeups;
 	u64 score_average;
 	u64 burst_until __attribute__((aligned(CACHE_LINE)));
-	u64 resumed_ns;
 } load_state SEC(".data.load");
 
 /* Tasks in per-CPU queues that another CPU could take; a hint, so that idle CPUs skip the search. */

@@ -87,16 +87,10 @@ static __always_inline u64 queued_per_cpu(u32 queue)
 	return queue < NODE_QUEUES ? nr_queued(queue) : nr_queued(queue) / nr_cpus_of(queue);
 }
 
-/* While the machine was suspended nothing waited. */
-static __always_inline u64 wait_start(u64 since)
-{
-	return time_after(load_state.resumed_ns, since) ? load_state.resumed_ns : since;
-}
-
 /* Time since the queue was last served, or since work came into it while it was empty. */
 static __always_inline u64 queue_wait_ns(u32 queue, u64 now)
 {
-	return nr_queued(queue) ? time_delta(now, wait_start(queue_state_of(queue)->served_ns)) : 0;
+	return nr_queued(queue) ? time_delta(now, queue_state_of(queue)->served_ns) : 0;
 }
 
 static __always_inline bool waits_longer(u32 queue, u64 now, u64 thresh_ns)

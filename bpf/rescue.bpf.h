@@ -84,8 +84,7 @@ VERIFIED_ONCE bool is_stalled(u32 queue, u64 now, u64 thresh_ns)
 {
 	const struct queue_state *q = queue_state_of(queue);
 
-	return nr_queued(queue) && q->running <= 0 &&
-	       time_delta(now, wait_start(q->turn_ns)) > thresh_ns;
+	return nr_queued(queue) && q->running <= 0 && time_delta(now, q->turn_ns) > thresh_ns;
 }
 
 /*
@@ -153,7 +152,7 @@ static __always_inline bool may_run_here(const struct task_struct *p, s32 cpu)
 static __always_inline bool is_starved(const struct task_struct *p, const struct task_ctx *t,
 				       u64 now)
 {
-	u64 waited = time_delta(now, wait_start(t->queued_ns));
+	u64 waited = time_delta(now, t->queued_ns);
 
 	if (t->tier != TIER_BATCH && !is_new(t))
 		return waited > SLEEPER_WAIT_MAX_NS;

@@ -74,7 +74,7 @@ u32 bpf_cpumask_any_distribute(const struct cpumask *mask)
 	return HOST_CPUS;
 }
 
-u64 scx_bpf_now(void)
+u64 bpf_ktime_get_ns(void)
 {
 	return host.now_ns;
 }

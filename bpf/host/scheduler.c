@@ -48,7 +48,6 @@ void scheduler_reset(void)
 	memset(node_online, 0, sizeof(node_online));
 	leaving_cpu = 0;
 	prologue_depth = 0;
-	last_tick_ns = 0;
 	nr_stealable = 0;
 	nr_sent = 0;
 	records_full = false;
@@ -449,12 +448,12 @@ u32 host_tier_on(s32 cpu)
 
 bool host_is_burst(void)
 {
-	return is_burst(scx_bpf_now());
+	return is_burst(bpf_ktime_get_ns());
 }
 
 bool host_is_longrun(s32 cpu)
 {
-	return is_longrun(cpu, scx_bpf_now());
+	return is_longrun(cpu, bpf_ktime_get_ns());
 }
 
 /* For tests: the idle selection alone, over masks that are not the machine's */

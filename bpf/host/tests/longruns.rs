@@ -1,21 +1,17 @@
-//! How long batch work waits: longruns, suspends, and since when a queue waits.
+//! How long batch work waits: longruns, and since when a queue waits.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use pandemonium_bpf_host::machine::{
     BATCH, Counter, INTERACTIVE, Kind, LAT_CRITICAL, Machine, Task,
 };
 use pandemonium_bpf_host::scenes::{
-    held, order, preempts_after, rest_of_runs, running, short_in_bursts, slice_of, two_nodes,
-    waiting, with_knobs,
+    held, order, rest_of_runs, running, short_in_bursts, slice_of, two_nodes, waiting, with_knobs,
 };
 use pandemonium_policy::Limits;
 use pandemonium_policy::limits::LONGRUN_NS;
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
-
-/// Without a tick for longer than this, the machine was suspended.
-const SUSPENDED_NS: u64 = 2_000 * MS;
 
 #[test]
 fn batch_work_that_waits_for_two_seconds_makes_a_longrun_of_its_own_node() {
@@ -123,59 +119,6 @@ fn interactive_and_batch_work_have_queues_of_their_own_at_all_times() {
         assert_eq!(after, [before[0] + 2, before[1] + 1]);
         m.advance(LONGRUN_NS + 1);
     }
-}
-
-// Suspends.
-
-#[test]
-fn nothing_waited_while_the_machine_was_suspended() {
-    for (gap_ns, rescues) in [(SUSPENDED_NS, 1), (SUSPENDED_NS + 1, 0)] {
-        let mut m = Machine::with_cpus(2);
-        running(&mut m, BATCH, 0);
-        m.hold(1);
-        m.tick(0);
-        waiting(&mut m, BATCH);
-        assert_eq!(preempts_after(&mut m, gap_ns), 1, "the slice was over");
-        assert_eq!(m.counter(Counter::StarvationRescues), rescues, "{gap_ns}");
-    }
-}
-
-#[test]
-fn a_suspend_is_no_part_of_a_longrun() {
-    for (gap_ns, is_longrun) in [(SUSPENDED_NS, true), (SUSPENDED_NS + 1, false)] {
-        let mut m = Machine::with_cpus(2);
-        running(&mut m, BATCH, 0);
-        m.hold(1);
-        m.tick(0);
-        for _ in 0..2 {
-            waiting(&mut m, BATCH);
-        }
-        m.advance(gap_ns);
-        m.tick(0);
-        m.advance(1);
-        assert_eq!(m.is_longrun(0), is_longrun, "{gap_ns}");
-        m.advance(LONGRUN_NS);
-        assert!(m.is_longrun(0));
-    }
-}
-
-#[test]
-fn what_waits_after_a_suspend_counts_from_its_end() {
-    let mut m = Machine::with_cpus(2);
-    m.set_knobs(&with_knobs(|knobs| knobs.batch_slice_ns = 25 * MS));
-    running(&mut m, BATCH, 0);
-    m.hold(1);
-    m.tick(0);
-    let waiter = waiting(&mut m, BATCH);
-    m.advance(SUSPENDED_NS + 1);
-    m.tick(0);
-    assert_eq!(
-        m.running(0),
-        Some(waiter),
-        "the slice of the other was over"
-    );
-    assert_eq!(preempts_after(&mut m, 5 * MS), 1);
-    assert_eq!(preempts_after(&mut m, 1), 2);
 }
 
 // Since when a queue waits.

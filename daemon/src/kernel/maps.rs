@@ -1,6 +1,7 @@
 //! The only file that touches a BPF map: raw kernel memory in, plain values out, uninterpreted.
 
 use super::bpf::skel::{BpfSkel, OpenBpfSkel, types};
+use crate::clock;
 use anyhow::{Context, Result};
 use libbpf_rs::{ErrorKind, MapCore, MapFlags};
 use memmap2::{MmapOptions, MmapRaw};
@@ -290,28 +291,23 @@ fn add_counters(sums: &mut Counters, raw: &[u64; COUNTERS]) {
 }
 
 fn add_gauges(reading: &mut Reading, skel: &BpfSkel<'_>, topology: &Topology) {
-    let (Some(bss), Some(state), Some(tick), Some(load)) = (
+    let (Some(bss), Some(state)) = (
         skel.maps.bss_data.as_deref(),
         skel.maps.data_state_data.as_deref(),
-        skel.maps.data_tick_data.as_deref(),
-        skel.maps.data_load_data.as_deref(),
     ) else {
         return;
     };
-    // The newest time that the kernel half wrote: mostly when this thread got its CPU. By ticks alone, at which slices end
-    // as well, a queue would always just have been served.
     let cpus = || topology.cpus.iter().map(|cpu| &bss.cpus[cpu.id as usize]);
-    let now = cpus().fold(tick.last_tick_ns, |now, cpu| now.max(cpu.started_ns));
-    let resumed = load.load_state.resumed_ns;
+    let now = clock::monotonic().as_nanos() as u64;
     let nr_nodes = topology.nr_nodes().min(MAX_NODES) as usize;
     for pair in bss.queues[NODE_QUEUES..].chunks_exact(2).take(nr_nodes) {
         let [interactive, batch] = pair else { continue };
         reading.interactive_queued += u64::from(interactive.pending);
         reading.batch_queued += u64::from(batch.pending);
         if batch.pending > 0 {
-            let since = |start: u64| now.saturating_sub(start.max(resumed));
-            reading.batch_wait_ns = reading.batch_wait_ns.max(since(batch.served_ns));
-            reading.longrun |= since(batch.filled_ns) > LONGRUN_NS;
+            let waited_ns = now.saturating_sub(batch.served_ns);
+            reading.batch_wait_ns = reading.batch_wait_ns.max(waited_ns);
+            reading.longrun |= now.saturating_sub(batch.filled_ns) > LONGRUN_NS;
         }
     }
     let is_interactive = |tier: u32| {

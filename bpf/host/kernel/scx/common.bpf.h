@@ -88,7 +88,7 @@ bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask);
 bool bpf_cpumask_subset(const struct cpumask *a, const struct cpumask *b);
 u32 bpf_cpumask_weight(const struct cpumask *mask);
 
-u64 scx_bpf_now(void);
+u64 bpf_ktime_get_ns(void);
 s32 scx_bpf_task_cpu(const struct task_struct *p);
 s32 scx_bpf_create_dsq(u64 queue, s32 node);
 void scx_bpf_dsq_insert(struct task_struct *p, u64 queue, u64 slice, u64 flags);
