@@ -33,6 +33,7 @@
 #include "order.bpf.h"
 #include "crowd.bpf.h"
 #include "load.bpf.h"
+#include "answers.bpf.h"
 #include "context.bpf.h"
 #include "classify.bpf.h"
 #include "launch.bpf.h"
@@ -168,6 +169,7 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	c->hands_over = false;
 	c->woke_ns = 0;
 	c->wake_tail_ns = t->wake_tail_ns;
+	note_answer(c, now);
 	advance_clock(t, in_turn, now);
 	t->started_ns = now;
 	c->started_ns = now;
@@ -238,6 +240,7 @@ void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
 
 	if (!t)
 		return;
+	compare_answers(c);
 	sample_wakeup_rate(cpu, now);
 	sample_score(t->lat_cri);
 	demote_if_cpu_bound(p, t, t->awake_run_ns + time_delta(now, t->started_ns),

@@ -45,11 +45,13 @@ u32 prologue_depth SEC(".data.state");
 /*
  * Ticks and enqueues write; what wake-ups and dispatches read has a line that these seldom write.
  * @score_average has eight bits of fraction.
+ * @answer_average is how long CPUs take to stop for a wake-up.
  */
 struct load_state {
 	u64 window_start;
 	u64 window_wakeups;
 	u64 score_average;
+	u64 answer_average;
 	u64 burst_until __attribute__((aligned(CACHE_LINE)));
 } load_state SEC(".data.load");
 
@@ -156,6 +158,8 @@ struct cpu_ctx {
 	/* In cpu_release(), whose nested enqueue() adds a second prologue. */
 	bool releasing;
 	bool online;
+	/* It takes much longer than others to stop for a wake-up; see answers.bpf.h. */
+	bool is_late;
 	/* The first that the running task woke on its way to sleep waits in the local queue. */
 	bool hands_over;
 	/* Until when a program that is being launched goes before unknown work here; see launch.bpf.h. */
@@ -165,6 +169,9 @@ struct cpu_ctx {
 	/* When what runs first woke somebody, or 0, and how long after that it usually sleeps. */
 	u64 woke_ns;
 	u64 wake_tail_ns;
+	/* When an interrupt last woke somebody who stops what runs, until that is so, and how long that usually takes. */
+	u64 asked_ns;
+	u64 answer_ns;
 	u32 help_cursor;
 	u32 node_cursor;
 	/* The first queue of its node; fixed at load. */

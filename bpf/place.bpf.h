@@ -67,6 +67,8 @@ static __always_inline bool is_better_victim(const struct cpu_ctx *a, const stru
 {
 	if (a->tier != b->tier)
 		return a->tier < b->tier;
+	if (a->is_late != b->is_late)
+		return b->is_late;
 	return vtime_diff(a->started_ns, b->started_ns) < 0;
 }
 
@@ -219,6 +221,7 @@ VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task
 {
 	s32 here = bpf_get_smp_processor_id();
 	s32 cpu = here;
+	bool may_stay;
 	u32 brevity;
 	u32 rank;
 
@@ -232,9 +235,12 @@ VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task
 		rank = TIER_INTERACTIVE;
 		brevity = BREVITY_NONE;
 	}
-	if (!t->is_external || !is_victim_here(cpu, rank, brevity, prev_cpu, now) ||
-	    !is_allowed(p, cpu))
+	may_stay = t->is_external && is_victim_here(here, rank, brevity, prev_cpu, now) &&
+		   is_allowed(p, here);
+	if (!may_stay || cpu_ctx_of(here)->is_late)
 		cpu = victim_for_rank(p, rank, brevity, prev_cpu, now);
+	if (cpu < 0 && may_stay)
+		cpu = here;
 	if (cpu < 0 || (wake_flags & SCX_WAKE_FORK &&
 			time_delta(now, cpu_ctx_of(cpu)->started_ns) < LAUNCH_AFTER_NS)) {
 		if (wake_flags & SCX_WAKE_FORK && is_being_launched(p, t))
@@ -242,7 +248,9 @@ VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task
 		return prev_cpu;
 	}
 	/* Its own waker, which may be a program that is being launched. */
-	if (cpu == here && !t->is_external && !cpu_ctx_of(here)->runs_grown)
+	if (cpu == here && t->is_external)
+		cpu_ctx_of(here)->asked_ns = now;
+	else if (cpu == here && !cpu_ctx_of(here)->runs_grown)
 		reserve_for_launch(here, now);
 	interrupt_cpu(p, t, cpu);
 	return cpu;
