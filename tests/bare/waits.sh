@@ -12,7 +12,7 @@ sleep 2
 lines=$(wc -l </tmp/daemon.log)
 pandemonium-workload mixed --seconds 5
 tail -n +$((lines + 2)) /tmp/daemon.log | sed -n 's/^d.s: .* p99: \([0-9]*\)us .*/\1/p' | head -n 4 >/tmp/p99
-echo "p99 by the scheduler's account, us:" $(cat /tmp/p99)
+echo "p99 by the scheduler's account, us: $(tr '\n' ' ' </tmp/p99)"
 [ "$(wc -l </tmp/p99)" = 4 ] || fail "no four seconds of telemetry"
 [ "$(sort -n /tmp/p99 | tail -n 1)" -le 500 ] || fail "a wake-up does not wait for so long"
 still_ours "a mixed load"
