@@ -22,14 +22,14 @@ static __always_inline void note_answer(struct cpu_ctx *c, u64 now)
 	c->answer_ns = c->answer_ns ? c->answer_ns - (c->answer_ns >> 4) + (took >> 4) : took;
 }
 
-/* At each tick. What was late once is forgotten within seconds, and asked again. */
+/* At each tick. What was late once is forgotten within half a minute, and asked again. */
 static __always_inline void compare_answers(struct cpu_ctx *c)
 {
 	u64 usual = load_state.answer_average;
 
 	if (!c->answer_ns)
 		return;
-	c->answer_ns -= c->answer_ns >> 10;
+	c->answer_ns -= c->answer_ns >> 12;
 	load_state.answer_average =
 		usual ? usual - (usual >> 6) + (c->answer_ns >> 6) : c->answer_ns;
 	c->is_late = c->answer_ns > ANSWER_LATE_NS && c->answer_ns > usual + usual / 3;

@@ -265,8 +265,12 @@ static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t,
 	bool queues = false;
 	s32 cpu;
 
-	/* The kernel takes the word of any waker; ours counts only if the CPU really comes free. */
-	if ((says_so || tail <= PROMPT_UNDER_LOAD_NS) && !may_hand_over(p, this_cpu, now)) {
+	/*
+	 * The kernel takes the word of any waker; ours counts only if the CPU really comes free, and is none that the two
+	 * are better away from.
+	 */
+	if ((says_so || tail <= PROMPT_UNDER_LOAD_NS) &&
+	    (cpu_ctx_of(this_cpu)->is_late || !may_hand_over(p, this_cpu, now))) {
 		queues = is_in_turn(p, this_cpu, tail, now);
 		says_so = false;
 		tail = ~0ULL;
