@@ -16,12 +16,6 @@ fn woken(m: &mut Machine, cpu: u32) -> Option<u32> {
     came
 }
 
-/// A task that is bound to `cpu` wakes and stops what runs there.
-fn runs_at_once(m: &mut Machine, task: Task, cpu: u32) {
-    m.interrupt(task, cpu);
-    assert_eq!(m.running(cpu), Some(task));
-}
-
 fn leaves(m: &mut Machine, task: Task, cpu: Option<u32>) {
     if let Some(cpu) = cpu {
         assert_eq!(m.running(cpu), Some(task));
@@ -36,25 +30,26 @@ fn answering(took_ns: &[u64]) -> Machine {
     for cpu in 0..nr_cpus {
         runner(&mut m, BATCH, cpu);
     }
-    answer(&mut m, took_ns);
-    m
-}
-
-fn answer(m: &mut Machine, took_ns: &[u64]) {
     for _ in 0..64 {
         for (cpu, took_ns) in (0..).zip(took_ns) {
-            let task = asleep(m, LAT_CRITICAL, cpu);
-            m.set_interrupts(cpu, false);
-            m.interrupt(task, cpu);
-            m.advance(*took_ns);
-            m.set_interrupts(cpu, true);
-            leaves(m, task, Some(cpu));
+            answer_once(&mut m, cpu, *took_ns);
         }
     }
     for _ in 0..200 {
         m.advance(4 * MS);
-        (0..took_ns.len() as u32).for_each(|cpu| m.tick(cpu));
+        (0..nr_cpus).for_each(|cpu| m.tick(cpu));
     }
+    m
+}
+
+/// An interrupt on the CPU wakes a task, which runs there so much later.
+fn answer_once(m: &mut Machine, cpu: u32, took_ns: u64) {
+    let task = asleep(m, LAT_CRITICAL, cpu);
+    m.set_interrupts(cpu, false);
+    m.interrupt(task, cpu);
+    m.advance(took_ns);
+    m.set_interrupts(cpu, true);
+    leaves(m, task, Some(cpu));
 }
 
 #[test]
@@ -81,11 +76,7 @@ fn one_that_is_late_is_asked_if_there_is_no_other() {
 
 #[test]
 fn work_of_a_higher_tier_is_not_stopped_for_that() {
-    let mut m = Machine::with_cpus(3);
-    runner(&mut m, BATCH, 0);
-    runner(&mut m, BATCH, 1);
-    runner(&mut m, BATCH, 2);
-    answer(&mut m, &[100 * US, 40 * US, 40 * US]);
+    let mut m = answering(&[100 * US, 40 * US, 40 * US]);
     runner(&mut m, INTERACTIVE, 1);
     runner(&mut m, INTERACTIVE, 2);
     assert_eq!(woken(&mut m, 0), Some(0));
@@ -94,18 +85,10 @@ fn work_of_a_higher_tier_is_not_stopped_for_that() {
 #[test]
 fn one_that_was_late_is_asked_again_in_time() {
     let mut m = answering(&[200 * US, 40 * US]);
-    let others_answer = |m: &mut Machine| {
-        let task = asleep(m, LAT_CRITICAL, 1);
-        m.set_interrupts(1, false);
-        m.interrupt(task, 1);
-        m.advance(40 * US);
-        m.set_interrupts(1, true);
-        leaves(m, task, Some(1));
-    };
     let mut ticks = 0;
     while woken(&mut m, 0) == Some(1) {
         m.advance(4 * MS);
-        others_answer(&mut m);
+        answer_once(&mut m, 1, 40 * US);
         m.tick(0);
         m.tick(1);
         ticks += 1;
@@ -118,9 +101,7 @@ fn one_that_was_late_is_asked_again_in_time() {
 fn a_waker_on_one_that_is_late_does_not_hand_it_over() {
     for (took_us, came) in [([40, 40, 40], 0), ([200, 40, 40], 1)] {
         let mut m = answering(&took_us.map(|us| us * US));
-        let waker = asleep(&mut m, LAT_CRITICAL, 0);
-        m.bind(waker, &[0]);
-        runs_at_once(&mut m, waker, 0);
+        runner(&mut m, LAT_CRITICAL, 0);
         let wakee = asleep(&mut m, LAT_CRITICAL, 0);
         m.wake_sync(wakee, 0);
         m.sleep(0);
