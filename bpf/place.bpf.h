@@ -247,9 +247,9 @@ VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task
 			reserve_for_launch(here, now);
 		return prev_cpu;
 	}
-	/* Its own waker, which may be a program that is being launched. */
 	if (cpu == here && t->is_external)
 		cpu_ctx_of(here)->asked_ns = now;
+	/* Its own waker, which may be a program that is being launched. */
 	else if (cpu == here && !cpu_ctx_of(here)->runs_grown)
 		reserve_for_launch(here, now);
 	interrupt_cpu(p, t, cpu);
