@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use crate::forks::{self, Storms};
 use crate::random::Random;
 use crate::run::{Run, burn};
-use crate::suite::build;
+use crate::suite::{build, rivals};
 use crate::{share, sys};
 
 /// Marks a child's command line; it is not offered to people.
@@ -29,6 +29,10 @@ pub enum Role<'a> {
     Storms(Storms),
     /// Starts one program after the other at this rate per second, for so many nanoseconds, and says how long each took.
     Launches(u64, u64),
+    /// Computes until the second of these moments, and tells what it saw since the first (ns of the monotonic clock).
+    Rival(u64, u64),
+    /// Computes for so many nanoseconds of CPU time and ends.
+    Compute(u64),
     /// Waits for a byte, then computes in this many threads of this name until it is killed.
     Group(&'a str, usize),
 }
@@ -49,6 +53,11 @@ pub fn serve_role() -> Option<ExitCode> {
         "job" => build::compile(Path::new(word(2)), number(3) as usize),
         "storms" => storms(number(2) as usize, number(3)),
         "launches" => launches(number(2), number(3)),
+        "rival" => rivals::serve(Run {
+            start_ns: number(2),
+            end_ns: number(3),
+        }),
+        "compute" => compute(number(2)),
         "group" => share::serve(word(2), number(3) as usize),
         _ => return Some(ExitCode::FAILURE),
     };
@@ -94,6 +103,12 @@ fn storms(programs: usize, interval_ns: u64) -> io::Result<()> {
     forks::storms(Run::starting_in(0, u64::MAX), storms, |_| ()).map_err(io::Error::other)
 }
 
+fn compute(cpu_ns: u64) -> io::Result<()> {
+    sys::set_name(c"wl-compute");
+    burn(cpu_ns);
+    Ok(())
+}
+
 fn launches(rate: u64, length_ns: u64) -> io::Result<()> {
     sys::set_name(c"wl-launches");
     let samples =
@@ -134,6 +149,12 @@ pub fn start(role: Role<'_>) -> Result<Running, String> {
             .arg(rate.to_string())
             .arg(length_ns.to_string())
             .stdout(Stdio::piped()),
+        Role::Rival(from_ns, end_ns) => command
+            .arg("rival")
+            .arg(from_ns.to_string())
+            .arg(end_ns.to_string())
+            .stdout(Stdio::piped()),
+        Role::Compute(cpu_ns) => command.arg("compute").arg(cpu_ns.to_string()),
         Role::Group(name, threads) => command
             .arg("group")
             .arg(name)

@@ -29,6 +29,12 @@ impl Gaps {
         self.wanted_ns.store(sys::now_ns(), Ordering::Relaxed);
     }
 
+    /// Forgets what was seen before `at_ns`, which is past: who has been off the CPU since before then has waited since then.
+    pub fn begin_anew(&self, at_ns: u64) {
+        self.longest_ns.store(0, Ordering::Relaxed);
+        self.wanted_ns.store(at_ns, Ordering::Relaxed);
+    }
+
     /// Notes that the calling thread, which does this first of all, is on a CPU now, and what it has waited for one since it was
     /// created. Where the kernel does not say that (`CONFIG_SCHED_INFO`), what its creator waited for counts as well.
     pub fn arrive(&self) {
@@ -129,6 +135,21 @@ mod tests {
         assert!(gaps.longest_ns() >= 300_000_000, "it still goes on");
         gaps.finish();
         assert!(gaps.longest_ns() >= 300_000_000);
+    }
+
+    #[test]
+    fn a_gap_that_began_before_all_was_forgotten_counts_from_then_on() {
+        let gaps = Gaps::default();
+        let now_ns = sys::now_ns();
+        gaps.wanted_ns
+            .store(now_ns - 900_000_000, Ordering::Relaxed);
+        gaps.here();
+        gaps.begin_anew(now_ns - 300_000_000);
+        gaps.here();
+        gaps.finish();
+        let taken_ns = sys::now_ns() - now_ns;
+        let longest_ns = gaps.longest_ns();
+        assert!((300_000_000..=300_000_000 + taken_ns).contains(&longest_ns));
     }
 
     #[test]

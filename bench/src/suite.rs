@@ -2,12 +2,14 @@
 //! [`rows`], and nowhere else.
 
 pub mod build;
+mod crowds;
 mod desktop;
 mod fairness;
 pub mod growth;
 mod latency;
 mod load;
 mod queues;
+pub mod rivals;
 mod rows;
 
 use crate::run::Run;
@@ -194,6 +196,60 @@ pub const GROWTH_WORKLOADS: [Workload; 3] = [
     ),
 ];
 
+/// What crowds do to each other: chosen by name only.
+pub const CROWD_WORKLOADS: [Workload; 10] = [
+    workload(
+        "hogs",
+        "six spinners per CPU, and nothing else",
+        crowds::hogs,
+    ),
+    workload(
+        "beginhogs",
+        "two spinners per CPU, beside which two more begin",
+        crowds::begin_hogs,
+    ),
+    workload(
+        "beginthreads",
+        "a thread that computes on after it has started four per CPU",
+        crowds::begin_threads,
+    ),
+    workload(
+        "sleepers",
+        "four sleepers of 2 ms per CPU beside a spinner per CPU",
+        crowds::sleepers,
+    ),
+    workload(
+        "together",
+        "eight threads per CPU that wake at once beside a spinner per CPU",
+        crowds::together,
+    ),
+    workload(
+        "workers",
+        "a messenger and two workers per CPU beside a spinner per CPU",
+        crowds::workers,
+    ),
+    workload(
+        "pairs",
+        "two pairs of threads per CPU that answer each other, and nothing else",
+        crowds::pairs,
+    ),
+    workload(
+        "barrier",
+        "a thread per CPU that waits by yielding, beside a spinner per CPU",
+        crowds::barrier,
+    ),
+    workload(
+        "chains",
+        "two spinners and a chain of programs per CPU, and frames",
+        crowds::chains,
+    ),
+    workload(
+        "bound",
+        "two spinners bound to one CPU among four sleepers per CPU",
+        crowds::bound,
+    ),
+];
+
 /// The workload that stands for the service itself: its figures come from whoever started it.
 pub const SERVICE: &str = "service";
 
@@ -203,11 +259,12 @@ pub fn all() -> impl Iterator<Item = &'static Workload> {
         .iter()
         .chain(&PARALLEL_WORKLOADS)
         .chain(&GROWTH_WORKLOADS)
+        .chain(&CROWD_WORKLOADS)
 }
 
 /// A line for each workload, for the help.
 pub(crate) fn help() -> String {
-    let lines = all().map(|workload| format!("  {:10}  {}\n", workload.name, workload.about));
+    let lines = all().map(|workload| format!("  {:12}  {}\n", workload.name, workload.about));
     "Workloads:\n".to_owned() + &lines.collect::<String>()
 }
 

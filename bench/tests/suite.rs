@@ -27,7 +27,10 @@ fn run(args: &[&str]) -> Output {
 #[test]
 fn every_workload_gives_the_figures_of_its_rows() {
     // How cost grows takes thousands of tasks, which belong into a machine of their own.
-    let all = suite::WORKLOADS.iter().chain(&suite::PARALLEL_WORKLOADS);
+    let all = suite::WORKLOADS
+        .iter()
+        .chain(&suite::PARALLEL_WORKLOADS)
+        .chain(&suite::CROWD_WORKLOADS);
     let names: Vec<&str> = all.map(|workload| workload.name).collect();
     let args = [
         "suite",

@@ -151,6 +151,10 @@ const EXAMPLES: [(&str, &[Example]); 10] = [
                 "Throughput: seven pairs, and how sure their ratio is",
             ),
             (
+                "pandemonium bench --rows hogs,sleepers,workers,chains",
+                "Crowds whose parts are in each other's way; only if they are named",
+            ),
+            (
                 "pandemonium bench --prom before.prom",
                 "Keep the values for a comparison",
             ),

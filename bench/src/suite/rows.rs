@@ -82,7 +82,7 @@ const fn shown(words: &'static str, workload: &'static str, figure: &'static str
 }
 
 /// All rows. Two of one workload are two sides of the same run.
-pub const ROWS: [Row; 34] = [
+pub const ROWS: [Row; 66] = [
     shown("wake-up on an idle machine p99", "floor", "p99_us"),
     row("wake-up p99", "wakeup", "p99_us", Goal::MediansOfEevdf(2.0)),
     row("burst p99", "burst", "p99_us", Goal::MediansOfEevdf(4.0)),
@@ -200,6 +200,94 @@ pub const ROWS: [Row; 34] = [
         growth::NAMES[3].1,
     ),
     shown("start of a thread p50", "started", "p50_us"),
+    shown("six hogs a CPU, longest wait", "hogs", "wait_max_us"),
+    shown("six hogs a CPU, p10 of mean", "hogs", "p10_of_mean"),
+    shown(
+        "hogs beside which others begin, longest wait",
+        "beginhogs",
+        "wait_max_us",
+    ),
+    shown(
+        "hogs that begin beside others, longest wait",
+        "beginhogs",
+        "later_max_us",
+    ),
+    shown(
+        "hogs beside which others begin, part of all CPUs",
+        "beginhogs",
+        "share",
+    ),
+    shown(
+        "a program among threads it has started, longest wait",
+        "beginthreads",
+        "wait_max_us",
+    ),
+    shown(
+        "a program among threads it has started, part of a CPU",
+        "beginthreads",
+        "share",
+    ),
+    shown(
+        "sleepers of 2 ms that want too much, p99",
+        "sleepers",
+        "p99_us",
+    ),
+    shown(
+        "sleepers of 2 ms, through with their work p50",
+        "sleepers",
+        "done_p50_us",
+    ),
+    shown(
+        "sleepers of 2 ms, through with their work p99",
+        "sleepers",
+        "done_p99_us",
+    ),
+    shown(
+        "a short wake-up among them, p99",
+        "sleepers",
+        "short_p99_us",
+    ),
+    shown("hogs beside them, longest wait", "sleepers", "wait_max_us"),
+    shown("hogs beside them, part of all CPUs", "sleepers", "share"),
+    shown(
+        "threads that wake at once, the last one done p50",
+        "together",
+        "p50_us",
+    ),
+    shown(
+        "threads that wake at once, the last one done max",
+        "together",
+        "max_us",
+    ),
+    shown("hogs beside those, part of all CPUs", "together", "share"),
+    shown("workers of a server p50", "workers", "p50_us"),
+    shown("workers of a server p99", "workers", "p99_us"),
+    shown("hogs beside workers, part of all CPUs", "workers", "share"),
+    shown("pairs, more than CPUs, round trip p50", "pairs", "p50_us"),
+    shown("pairs, more than CPUs, round trip p99", "pairs", "p99_us"),
+    shown("a barrier of yields p50", "barrier", "p50_us"),
+    shown("a barrier of yields p99", "barrier", "p99_us"),
+    shown(
+        "hogs beside a barrier, part of all CPUs",
+        "barrier",
+        "share",
+    ),
+    shown(
+        "programs of a chain, what they take longer p50",
+        "chains",
+        "p50_us",
+    ),
+    shown(
+        "programs of a chain, what they take longer p99",
+        "chains",
+        "p99_us",
+    ),
+    shown("frames missed beside chains", "chains", "missed_pct"),
+    shown("hogs beside chains, longest wait", "chains", "wait_max_us"),
+    shown("hogs beside chains, part of all CPUs", "chains", "share"),
+    shown("sleepers beside bound hogs p99", "bound", "p99_us"),
+    shown("bound hogs, longest wait", "bound", "wait_max_us"),
+    shown("bound hogs, part of their CPU", "bound", "share"),
     row("daemon, of one CPU", SERVICE, "cpu_pct", Goal::AtMost(0.2)),
     row("daemon, resident", SERVICE, "rss_mib", Goal::AtMost(12.0)),
     row("attach", SERVICE, "attach_ms", Goal::AtMost(300.0)),
