@@ -215,6 +215,21 @@ static __always_inline bool may_go_first(const struct task_ctx *t, u32 brevity, 
 	       !is_passed_over(node_queue(prev_cpu, QUEUE_INTERACTIVE), now);
 }
 
+/* What usually runs for so long takes its turn; for longer, it loses the CPU at a tick and has to queue again in any case. */
+#define IN_TURN_MIN_NS (1500 * NSEC_PER_USEC_)
+#define IN_TURN_MAX_NS (4 * NSEC_PER_MSEC_)
+
+/*
+ * Whether the task queues although somebody could be stopped for it, since others have waited for long: it would pass them
+ * all, and wait for all of them another time. Those have the CPU at the next tick. What is quickly done does not keep them.
+ */
+static __always_inline bool waits_in_turn(const struct task_ctx *t, s32 prev_cpu, u64 now)
+{
+	return t->tier != TIER_BATCH && t->avg_runtime_ns > IN_TURN_MIN_NS &&
+	       t->avg_runtime_ns <= IN_TURN_MAX_NS && !is_boosted(t) &&
+	       is_passed_over(node_queue(prev_cpu, QUEUE_INTERACTIVE), now);
+}
+
 /* Whom the task stops, if it may stop anybody; the CPU it is to wait on otherwise. */
 VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task_ctx *t,
 				s32 prev_cpu, u64 wake_flags, u64 now)
@@ -227,7 +242,7 @@ VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task
 
 	if (!t)
 		return prev_cpu;
-	if (!may_interrupt(p, t, prev_cpu, wake_flags, now))
+	if (!may_interrupt(p, t, prev_cpu, wake_flags, now) || waits_in_turn(t, prev_cpu, now))
 		return prev_cpu;
 	rank = wake_rank(t);
 	brevity = brevity_of(p, t, rank);
