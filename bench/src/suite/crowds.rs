@@ -95,13 +95,14 @@ pub fn begin_threads(scene: &Scene) -> Result<Figures, String> {
     let run = scene.run_at_once();
     let before_ns = sys::thread_cpu_ns();
     let gaps = Gaps::default();
-    gaps.begin();
     thread::scope(|scope| {
         for seed in 0..(scene.cpus.len() * SLEEPERS_PER_CPU) as u64 {
             run::thread(scope, "wl-begins", move || {
                 probe::wake_and_work(run, ALMOST_HOG, seed, |_| ());
             })?;
         }
+        // To start one it waits for memory that the others use, whoever schedules them.
+        gaps.begin();
         gaps.spin(run, u64::MAX);
         Ok::<(), String>(())
     })?;
