@@ -22,7 +22,25 @@ pub struct Rhythm {
 
 /// Wakes, notes how late that was, works and sleeps again until the run is over.
 pub fn wake_and_work(run: Run, rhythm: Rhythm, seed: u64, note: impl FnMut(u64)) {
-    wake_by(run, rhythm, seed, |due_ns| run.sleep_until(due_ns), note);
+    wake_work_and_tell(run, rhythm, seed, note, |_| ());
+}
+
+/// The same, and after each time of work tells as well when that was due.
+pub fn wake_work_and_tell(
+    run: Run,
+    rhythm: Rhythm,
+    seed: u64,
+    note: impl FnMut(u64),
+    tell: impl FnMut(u64),
+) {
+    wake_by(
+        run,
+        rhythm,
+        seed,
+        |due_ns| run.sleep_until(due_ns),
+        note,
+        tell,
+    );
 }
 
 /// The same with any sleep, so that one from which nobody returns in time can be tested.
@@ -32,6 +50,7 @@ fn wake_by(
     seed: u64,
     sleep_until: impl Fn(u64),
     mut note: impl FnMut(u64),
+    mut tell: impl FnMut(u64),
 ) {
     sys::disable_timer_slack();
     let mut random = Random::new(seed);
@@ -45,6 +64,7 @@ fn wake_by(
             return;
         }
         burn(rhythm.work_ns);
+        tell(due_ns);
     }
 }
 
@@ -125,7 +145,7 @@ mod tests {
         };
         let mut late = Samples::default();
         let asleep = |_| run.sleep_until(u64::MAX);
-        wake_by(run, rhythm, 1, asleep, |late_ns| late.push(late_ns));
+        wake_by(run, rhythm, 1, asleep, |late_ns| late.push(late_ns), |_| ());
         assert_eq!(late.len(), 1);
     }
 

@@ -13,7 +13,7 @@ use super::{Figures, SETTLE_NS, Scene, figures_in, or_whole_run};
 use crate::child::{self, Role};
 use crate::frames::{self, Frames};
 use crate::gaps::Gaps;
-use crate::probe::{self, Rhythm, late_ns};
+use crate::probe::{self, Rhythm};
 use crate::random::Random;
 use crate::run::{self, Run, burn};
 use crate::stats::Samples;
@@ -373,26 +373,18 @@ fn asleep(scene: &Scene, run: Run, rhythm: Rhythm) -> Result<Figures, String> {
 }
 
 fn sleep_and_work(run: Run, rhythm: Rhythm, seed: u64) -> (Samples, Samples) {
-    sys::disable_timer_slack();
-    let mut random = Random::new(seed);
     let (mut late, mut done) = (Samples::default(), Samples::default());
-    loop {
-        let due_ns = sys::now_ns() + random.between(rhythm.min_ns, rhythm.max_ns);
-        run.sleep_until(due_ns);
-        let counts = due_ns >= run.start_ns;
-        if counts {
-            late_ns(run, due_ns)
-                .into_iter()
-                .for_each(|ns| late.push(ns));
+    let note = |late_ns| {
+        if sys::now_ns() >= run.start_ns {
+            late.push(late_ns);
         }
-        if run.is_over() {
-            return (late, done);
-        }
-        burn(rhythm.work_ns);
-        if counts {
+    };
+    probe::wake_work_and_tell(run, rhythm, seed, note, |due_ns| {
+        if due_ns >= run.start_ns {
             done.push(sys::now_ns().saturating_sub(due_ns));
         }
-    }
+    });
+    (late, done)
 }
 
 /// Measures beside a hog a CPU; the figures with what those saw.
