@@ -108,9 +108,7 @@ fn latency_report(
             run::thread(scope, &format!("wl-{name}"), move || {
                 let mut own = Samples::default();
                 wake_and_work(run, rhythm, seed, |late_ns| own.push(late_ns));
-                if let Ok(mut all) = all.lock() {
-                    all.append(own);
-                }
+                own.add_to(all);
             })?;
         }
         Ok::<(), String>(())

@@ -1,5 +1,7 @@
 //! Percentiles over every single value.
 
+use std::sync::Mutex;
+
 /// Values in the order in which they were measured.
 #[derive(Clone, Debug, Default)]
 pub struct Samples(Vec<u64>);
@@ -18,6 +20,13 @@ impl Samples {
     /// Adds all values of another set.
     pub fn append(&mut self, mut other: Samples) {
         self.0.append(&mut other.0);
+    }
+
+    /// Adds these to what all threads have measured.
+    pub fn add_to(self, all: &Mutex<Samples>) {
+        if let Ok(mut all) = all.lock() {
+            all.append(self);
+        }
     }
 
     /// Number of values.

@@ -174,7 +174,7 @@ pub fn workers(scene: &Scene) -> Result<Figures, String> {
                 workers.push(hands);
                 let asks = asks.clone();
                 run::thread(scope, "wl-worker", move || {
-                    append(all, serve_requests(run, number, &asks, &handed));
+                    serve_requests(run, number, &asks, &handed).add_to(all);
                 })?;
             }
             drop(asks);
@@ -245,7 +245,7 @@ pub fn pairs(scene: &Scene) -> Result<Figures, String> {
                     }
                     burn(ANSWER_NS);
                 }
-                append(all, or_whole_run(run, own));
+                or_whole_run(run, own).add_to(all);
             })?;
         }
         Ok::<(), String>(())
@@ -279,7 +279,7 @@ pub fn barrier(scene: &Scene) -> Result<Figures, String> {
                             own.push(sys::now_ns().saturating_sub(from_ns));
                         }
                     }
-                    append(all, own);
+                    own.add_to(all);
                 })?;
             }
             Ok::<(), String>(())
@@ -329,7 +329,7 @@ fn link_up(run: Run, seed: u64, all: &Mutex<Samples>) -> Result<(), String> {
             own.push(sys::now_ns().saturating_sub(began_ns + cpu_ns));
         }
     }
-    append(all, own);
+    own.add_to(all);
     Ok(())
 }
 
@@ -359,8 +359,8 @@ fn asleep(scene: &Scene, run: Run, rhythm: Rhythm) -> Result<Figures, String> {
             let (late, done) = (&late, &done);
             run::thread(scope, "wl-sleeper", move || {
                 let (own_late, own_done) = sleep_and_work(run, rhythm, seed);
-                append(late, own_late);
-                append(done, own_done);
+                own_late.add_to(late);
+                own_done.add_to(done);
             })?;
         }
         Ok::<(), String>(())
@@ -402,10 +402,4 @@ fn beside_hogs(
 fn add_hogs(figures: &mut Figures, record: &Record, scene: &Scene) {
     figures.push(("wait_max_us", record.longest_us()));
     figures.push(("share", record.part_of(scene.cpus.len(), scene)));
-}
-
-fn append(all: &Mutex<Samples>, own: Samples) {
-    if let Ok(mut all) = all.lock() {
-        all.append(own);
-    }
 }

@@ -99,10 +99,7 @@ pub fn probes(threads: usize, rhythm: Rhythm, run: Run) -> Result<Figures, Strin
     thread::scope(|scope| {
         for seed in 0..threads as u64 {
             run::thread(scope, "wl-probe", move || {
-                let own = probe_from(run, rhythm, seed);
-                if let Ok(mut all) = all.lock() {
-                    all.append(own);
-                }
+                probe_from(run, rhythm, seed).add_to(all);
             })?;
         }
         Ok::<(), String>(())

@@ -51,8 +51,5 @@ fn bind(load: &Load, cpus: &[usize]) -> Result<(), String> {
 fn sleep_on(cpu: usize, run: Run, collected: &Mutex<Samples>) {
     // It may go away meanwhile; then this is a sleeper like any other.
     let _ = sys::set_affinity(&[cpu]);
-    let own = probe_from(run, RHYTHM, cpu as u64);
-    if let Ok(mut all) = collected.lock() {
-        all.append(own);
-    }
+    probe_from(run, RHYTHM, cpu as u64).add_to(collected);
 }
