@@ -10,18 +10,14 @@
 #define ANSWER_LATE_NS (20 * NSEC_PER_USEC_)
 /* More than this says no more. */
 #define ANSWER_MAX_NS (1 * NSEC_PER_MSEC_)
-/* As shifts: what one answer counts in the average of its CPU, what a CPU's tick counts in that of all, and what fades at one. */
-#define ANSWER_WEIGHT_SHIFT 4
-#define USUAL_WEIGHT_SHIFT  6
-#define ANSWER_FADE_SHIFT   12
-/* By this part of what is usual a late CPU takes longer. */
-#define ANSWER_LATE_PART 3
-
-/* Moving average that begins with its first sample; moving_average() forgets too soon here. */
-static __always_inline u64 average_of(u64 old, u64 sample, u32 weight_shift)
-{
-	return old ? old - (old >> weight_shift) + (sample >> weight_shift) : sample;
-}
+/* What a CPU usually takes is the average of so many answers; of fewer than the second nothing is concluded. */
+#define ANSWERS_MAX 64
+#define ANSWERS_MIN 4
+/* What has not answered for so long is asked again, and what was known of it counts as so many answers. */
+#define ANSWER_KEPT_NS (30000 * NSEC_PER_MSEC_)
+#define ANSWERS_LEFT   (ANSWERS_MIN / 2)
+/* As a shift: by this part the quickest counts as slower at the tick of each other CPU. */
+#define QUICKEST_FADE_SHIFT 8
 
 static __always_inline void note_answer(struct cpu_ctx *c, u64 now)
 {
@@ -31,20 +27,55 @@ static __always_inline void note_answer(struct cpu_ctx *c, u64 now)
 		return;
 	took = clamp_u64(time_delta(now, c->asked_ns), 1, ANSWER_MAX_NS);
 	c->asked_ns = 0;
-	c->answer_ns = average_of(c->answer_ns, took, ANSWER_WEIGHT_SHIFT);
+	c->answered_ns = now;
+	if (!c->answer_ns)
+		__sync_fetch_and_add(&load_state.nr_answering, 1);
+	if (c->answers < ANSWERS_MAX)
+		c->answers++;
+	c->answer_ns = (c->answer_ns * (c->answers - 1) + took) / c->answers;
 }
 
-/* At each tick. What was late once is forgotten within half a minute, and asked again. */
-static __always_inline void compare_answers(struct cpu_ctx *c)
+/* Half as much again. */
+static __always_inline bool takes_longer(u64 answer_ns, u64 other_ns)
 {
-	u64 usual = load_state.answer_average;
+	return answer_ns > ANSWER_LATE_NS && answer_ns > other_ns + other_ns / 2;
+}
 
-	if (!c->answer_ns)
+/* Whether the first is much quicker to stop than the second, as far as is known of both. */
+static __always_inline bool is_quicker(const struct cpu_ctx *c, const struct cpu_ctx *other)
+{
+	return other->is_late && c->answers >= ANSWERS_MIN &&
+	       takes_longer(other->answer_ns, c->answer_ns);
+}
+
+/* The same, or has never been asked: the timers of whoever runs there are armed there, so that is how it comes to be known. */
+static __always_inline bool may_be_quicker(const struct cpu_ctx *c, const struct cpu_ctx *other)
+{
+	return (other->is_late && !c->answer_ns) || is_quicker(c, other);
+}
+
+/* Whether it is by a quarter, for a program that takes as much longer as a whole. */
+static __always_inline bool is_a_bit_quicker(const struct cpu_ctx *c, const struct cpu_ctx *other)
+{
+	return c->answers >= ANSWERS_MIN && other->answers >= ANSWERS_MIN &&
+	       other->answer_ns > c->answer_ns + c->answer_ns / 4;
+}
+
+/* At each tick. Late is what takes much longer than the quickest, which any can be that has never been asked. */
+static __always_inline void compare_answers(struct cpu_ctx *c, u64 now)
+{
+	u64 quickest = load_state.quickest_answer;
+
+	if (c->answers >= ANSWERS_MIN && time_delta(now, c->answered_ns) > ANSWER_KEPT_NS)
+		c->answers = ANSWERS_LEFT;
+	c->is_late = false;
+	if (c->answers < ANSWERS_MIN)
 		return;
-	c->answer_ns -= c->answer_ns >> ANSWER_FADE_SHIFT;
-	load_state.answer_average = average_of(usual, c->answer_ns, USUAL_WEIGHT_SHIFT);
-	c->is_late =
-		c->answer_ns > ANSWER_LATE_NS && c->answer_ns > usual + usual / ANSWER_LATE_PART;
+	quickest += quickest >> QUICKEST_FADE_SHIFT;
+	if (!quickest || c->answer_ns < quickest)
+		quickest = c->answer_ns;
+	load_state.quickest_answer = quickest;
+	c->is_late = takes_longer(c->answer_ns, load_state.nr_answering < nr_online ? 0 : quickest);
 }
 
 #endif /* __PANDEMONIUM_ANSWERS_BPF_H */

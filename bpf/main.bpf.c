@@ -240,7 +240,7 @@ void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
 
 	if (!t)
 		return;
-	compare_answers(c);
+	compare_answers(c, now);
 	sample_wakeup_rate(cpu, now);
 	sample_score(t->lat_cri);
 	demote_if_cpu_bound(p, t, t->awake_run_ns + time_delta(now, t->started_ns),

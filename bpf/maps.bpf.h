@@ -45,13 +45,15 @@ u32 prologue_depth SEC(".data.state");
 /*
  * Ticks and enqueues write; what wake-ups and dispatches read has a line that these seldom write.
  * @score_average has eight bits of fraction.
- * @answer_average is how long CPUs take to stop for a wake-up.
+ * @quickest_answer is how long the CPU takes to stop for a wake-up that is quickest at that, @nr_answering how many
+ * have ever been asked.
  */
 struct load_state {
 	u64 window_start;
 	u64 window_wakeups;
 	u64 score_average;
-	u64 answer_average;
+	u64 quickest_answer;
+	u32 nr_answering;
 	u64 burst_until __attribute__((aligned(CACHE_LINE)));
 } load_state SEC(".data.load");
 
@@ -172,6 +174,8 @@ struct cpu_ctx {
 	/* When an interrupt last woke somebody who stops what runs, until that is so, and how long that usually takes. */
 	u64 asked_ns;
 	u64 answer_ns;
+	u64 answered_ns;
+	u32 answers;
 	u32 help_cursor;
 	u32 node_cursor;
 	/* The first queue of its node; fixed at load. */

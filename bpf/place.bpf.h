@@ -63,12 +63,15 @@ VERIFIED_ONCE bool may_preempt(s32 cpu, u32 rank, u32 brevity, u64 now)
 	return brevity == BREVITY_SHORT_AND_RARE || now >= c->protected_until;
 }
 
-static __always_inline bool is_better_victim(const struct cpu_ctx *a, const struct cpu_ctx *b)
+VERIFIED_ONCE bool is_better_victim(u32 cpu, u32 other)
 {
+	const struct cpu_ctx *a = cpu_ctx_of(cpu);
+	const struct cpu_ctx *b = cpu_ctx_of(other);
+
 	if (a->tier != b->tier)
 		return a->tier < b->tier;
-	if (a->is_late != b->is_late)
-		return b->is_late;
+	if (may_be_quicker(a, b) || may_be_quicker(b, a))
+		return may_be_quicker(a, b);
 	return vtime_diff(a->started_ns, b->started_ns) < 0;
 }
 
@@ -96,16 +99,14 @@ VERIFIED_ONCE s32 victim_for_rank(const struct task_struct *p __arg_trusted, u32
 
 	bpf_for(i, 0, VICTIM_WINDOW) {
 		u32 cpu = (u32)prev_cpu + i;
-		struct cpu_ctx *c;
 
 		if (i >= topology.nr_cpu_ids)
 			break;
 		if (cpu >= topology.nr_cpu_ids)
 			cpu -= topology.nr_cpu_ids;
-		c = cpu_ctx_of(cpu);
 		if (!may_preempt(cpu, rank, brevity, now) || !is_allowed(p, cpu))
 			continue;
-		if (best < 0 || is_better_victim(c, cpu_ctx_of(best)))
+		if (best < 0 || is_better_victim(cpu, best))
 			best = cpu;
 	}
 	return best;
@@ -230,6 +231,15 @@ static __always_inline bool waits_in_turn(const struct task_ctx *t, s32 prev_cpu
 	       is_passed_over(node_queue(prev_cpu, QUEUE_INTERACTIVE), now);
 }
 
+/* A program that is launched goes on where it was forked rather than where it would take longer. */
+static __always_inline bool may_launch_on(s32 cpu, s32 here, u64 now)
+{
+	const struct cpu_ctx *c = cpu_ctx_of(cpu);
+
+	return time_delta(now, c->started_ns) >= LAUNCH_AFTER_NS &&
+	       !is_a_bit_quicker(cpu_ctx_of(here), c);
+}
+
 /* Whom the task stops, if it may stop anybody; the CPU it is to wait on otherwise. */
 VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task_ctx *t,
 				s32 prev_cpu, u64 wake_flags, u64 now)
@@ -254,10 +264,9 @@ VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task
 		   is_allowed(p, here);
 	if (!may_stay || cpu_ctx_of(here)->is_late)
 		cpu = victim_for_rank(p, rank, brevity, prev_cpu, now);
-	if (cpu < 0 && may_stay)
+	if (may_stay && (cpu < 0 || !may_be_quicker(cpu_ctx_of(cpu), cpu_ctx_of(here))))
 		cpu = here;
-	if (cpu < 0 || (wake_flags & SCX_WAKE_FORK &&
-			time_delta(now, cpu_ctx_of(cpu)->started_ns) < LAUNCH_AFTER_NS)) {
+	if (cpu < 0 || (wake_flags & SCX_WAKE_FORK && !may_launch_on(cpu, here, now))) {
 		if (wake_flags & SCX_WAKE_FORK && is_being_launched(p, t))
 			reserve_for_launch(here, now);
 		return prev_cpu;
@@ -271,22 +280,40 @@ VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task
 	return cpu;
 }
 
+/* Whether the task and its waker, which would hand its CPU over, are better away from that. */
+VERIFIED_ONCE bool are_better_away(struct task_struct *p __arg_trusted, struct task_ctx *t,
+				   s32 this_cpu, s32 prev_cpu, u64 now)
+{
+	u32 rank;
+	s32 cpu;
+
+	if (!t)
+		return false;
+	rank = wake_rank(t);
+	cpu = victim_for_rank(p, rank, brevity_of(p, t, rank), prev_cpu, now);
+	return cpu >= 0 && is_quicker(cpu_ctx_of(cpu), cpu_ctx_of(this_cpu));
+}
+
 static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t, s32 prev_cpu,
 				      u64 wake_flags, u64 now)
 {
 	s32 this_cpu = bpf_get_smp_processor_id();
 	u64 tail = wake_tail(t, cpu_ctx_of(this_cpu), wake_flags, now);
 	bool says_so = wake_flags & SCX_WAKE_SYNC;
+	bool is_prompt = says_so || tail <= PROMPT_UNDER_LOAD_NS;
+	bool is_late = false;
 	bool queues = false;
 	s32 cpu;
 
-	/*
-	 * The kernel takes the word of any waker; ours counts only if the CPU really comes free, and is none that the two
-	 * are better away from.
-	 */
-	if ((says_so || tail <= PROMPT_UNDER_LOAD_NS) &&
-	    (cpu_ctx_of(this_cpu)->is_late || !may_hand_over(p, this_cpu, now))) {
+	/* The kernel takes the word of any waker; ours counts only if the CPU really comes free. */
+	if (is_prompt && !may_hand_over(p, this_cpu, now)) {
 		queues = is_in_turn(p, this_cpu, tail, now);
+		is_prompt = false;
+	} else if (is_prompt && cpu_ctx_of(this_cpu)->is_late) {
+		is_late = true;
+		is_prompt = false;
+	}
+	if (!is_prompt) {
 		says_so = false;
 		tail = ~0ULL;
 	}
@@ -307,7 +334,8 @@ static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t,
 		place_on_claimed(p, t, cpu, now);
 		return cpu;
 	}
-	if (tail <= PROMPT_UNDER_LOAD_NS) {
+	if (tail <= PROMPT_UNDER_LOAD_NS ||
+	    (is_late && !are_better_away(p, t, this_cpu, prev_cpu, now))) {
 		hand_over(p, t, this_cpu, now);
 		return this_cpu;
 	}
