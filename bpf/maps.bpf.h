@@ -174,6 +174,7 @@ struct cpu_ctx {
 	/* When an interrupt last woke somebody who stops what runs, until that is so, and how long that usually takes. */
 	u64 asked_ns;
 	u64 answer_ns;
+	/* When it last was, and of how many times that is the average. */
 	u64 answered_ns;
 	u32 answers;
 	u32 help_cursor;

@@ -63,6 +63,7 @@ VERIFIED_ONCE bool may_preempt(s32 cpu, u32 rank, u32 brevity, u64 now)
 	return brevity == BREVITY_SHORT_AND_RARE || now >= c->protected_until;
 }
 
+/* Within the loop that asks it the verifier would look at every outcome in every state. */
 VERIFIED_ONCE bool is_better_victim(u32 cpu, u32 other)
 {
 	const struct cpu_ctx *a = cpu_ctx_of(cpu);
