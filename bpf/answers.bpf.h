@@ -8,8 +8,11 @@
 
 /* No CPU that takes less is late. */
 #define ANSWER_LATE_NS (20 * NSEC_PER_USEC_)
-/* More than this says no more. */
-#define ANSWER_MAX_NS (1 * NSEC_PER_MSEC_)
+/*
+ * More than this says no more, and neither does more than twice what is usual: what holds a CPU up now and then, a softirq
+ * or the host of a virtual machine, does so on any of them.
+ */
+#define ANSWER_MAX_NS (250 * NSEC_PER_USEC_)
 /* What a CPU usually takes is the average of so many answers; of fewer than the second nothing is concluded. */
 #define ANSWERS_MAX 64
 #define ANSWERS_MIN 4
@@ -21,11 +24,14 @@
 
 static __always_inline void note_answer(struct cpu_ctx *c, u64 now)
 {
+	u64 most = 2 * c->answer_ns;
 	u64 took;
 
 	if (!c->asked_ns)
 		return;
-	took = clamp_u64(time_delta(now, c->asked_ns), 1, ANSWER_MAX_NS);
+	if (!most || most > ANSWER_MAX_NS)
+		most = ANSWER_MAX_NS;
+	took = clamp_u64(time_delta(now, c->asked_ns), 1, most);
 	c->asked_ns = 0;
 	c->answered_ns = now;
 	if (!c->answer_ns)

@@ -118,6 +118,20 @@ fn from_a_few_answers_nothing_is_concluded() {
 }
 
 #[test]
+fn one_that_is_held_up_now_and_then_is_not_late() {
+    let mut m = Machine::with_cpus(2);
+    runner(&mut m, BATCH, 0);
+    runner(&mut m, BATCH, 1);
+    for nr in 0..64 {
+        let held_up = nr % 8 == 7;
+        answer_once(&mut m, 0, if held_up { 500 * US } else { 16 * US });
+        answer_once(&mut m, 1, 16 * US);
+    }
+    tick_all(&mut m, 2, 8);
+    assert_eq!(woken(&mut m, 0), Some(0));
+}
+
+#[test]
 fn one_that_has_never_been_asked_is_if_those_that_have_take_long() {
     for (took_us, came) in [(100, 1), (15, 0)] {
         let mut m = Machine::with_cpus(2);
