@@ -8,6 +8,8 @@
 
 /* No CPU that takes less is late. */
 #define ANSWER_LATE_NS (20 * NSEC_PER_USEC_)
+/* Nor slow, for a program that is launched. */
+#define ANSWER_SLOW_NS (10 * NSEC_PER_USEC_)
 /*
  * More than this says no more, and neither does more than twice what is usual: what holds a CPU up now and then, a softirq
  * or the host of a virtual machine, does so on any of them.
@@ -64,6 +66,7 @@ static __always_inline bool may_be_quicker(const struct cpu_ctx *c, const struct
 static __always_inline bool is_a_bit_quicker(const struct cpu_ctx *c, const struct cpu_ctx *other)
 {
 	return c->answers >= ANSWERS_MIN && other->answers >= ANSWERS_MIN &&
+	       other->answer_ns > ANSWER_SLOW_NS &&
 	       other->answer_ns > c->answer_ns + c->answer_ns / 4;
 }
 

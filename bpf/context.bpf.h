@@ -7,6 +7,8 @@
 
 /* include/linux/preempt.h: interrupt and NMI counts, and the bit of a softirq being served. */
 #define IN_INTERRUPT_MASK 0x00ff0100
+#define HARDIRQ_MASK	  0x000f0000
+#define SOFTIRQ_MASK	  0x0000ff00
 
 #ifdef __TARGET_ARCH_x86
 extern const int __preempt_count __ksym __weak;
@@ -37,6 +39,14 @@ static __always_inline u32 preempt_count(void)
 static __always_inline bool is_in_interrupt(void)
 {
 	return preempt_count() & IN_INTERRUPT_MASK;
+}
+
+/* Whether it is an interrupt that has stopped a softirq, or what keeps such out: until that is over the CPU switches to nobody. */
+static __always_inline bool has_interrupted_softirq(void)
+{
+	u32 count = preempt_count();
+
+	return count & HARDIRQ_MASK && count & SOFTIRQ_MASK;
 }
 
 #endif /* __PANDEMONIUM_CONTEXT_BPF_H */

@@ -84,6 +84,7 @@ VERIFIED_ONCE int go_on(s32 cpu, struct task_struct *prev __arg_trusted, struct 
 
 	if (!t)
 		return 0;
+	t->leaves = false;
 	queue_state_of(t->queue)->served_ns = now;
 	c->boosted = is_boosted(t);
 	c->tier = tier_on_cpu(t);
@@ -135,11 +136,11 @@ static __always_inline bool is_due(s32 cpu, const struct task_ctx *t)
 
 /*
  * Whether what ran goes on before batch work that waits. A slice is for sharing with others that are as urgent; without
- * such, batch work is no reason to stop.
+ * such, batch work is no reason to stop. What goes to a quicker CPU leaves this one to them.
  */
 static __always_inline bool goes_on(s32 cpu, const struct task_ctx *t)
 {
-	if (!t)
+	if (!t || t->leaves)
 		return false;
 	return t->queue & QUEUE_BATCH ? is_due(cpu, t) : t->tier != TIER_BATCH;
 }

@@ -40,6 +40,7 @@
 #include "slices.bpf.h"
 #include "idle.bpf.h"
 #include "handover.bpf.h"
+#include "victim.bpf.h"
 #include "place.bpf.h"
 #include "charge.bpf.h"
 #include "rescue.bpf.h"
@@ -166,6 +167,7 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	in_turn = t->queued & !t->waits_rare & !t->slice_left_ns;
 	leave_queue(t);
 	t->better_cpu = 0;
+	t->leaves = false;
 	c->hands_over = false;
 	c->woke_ns = 0;
 	c->wake_tail_ns = t->wake_tail_ns;
@@ -260,9 +262,10 @@ void BPF_STRUCT_OPS(pandemonium_tick, struct task_struct *p)
 		charge_run(p, t, cpu, now);
 		note_growing(c, t);
 	}
-	if (!tick_should_preempt(p, t, cpu, now))
+	t->leaves = batch_waits(cpu) && !is_restricted(p) && better_for_launch(p, t, cpu, now) >= 0;
+	if (!t->leaves && !tick_should_preempt(p, t, cpu, now))
 		return;
-	if (is_being_launched(p, t))
+	if (!t->leaves && is_being_launched(p, t))
 		reserve_for_launch(cpu, now);
 	t->slice_end_ns = now;
 	scx_bpf_task_set_slice(p, 0);

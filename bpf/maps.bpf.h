@@ -253,6 +253,8 @@ struct task_ctx {
 	/* The last wake-up came from an interrupt, not from another task. */
 	bool is_external;
 	bool is_rescued;
+	/* At its last tick there was a CPU where it would be done sooner. */
+	bool leaves;
 	/* It has run without a rest for as long as a launch has a lead, which is over. */
 	bool has_grown;
 	/* One more than the idle CPU claimed for it to move to, or 0. */

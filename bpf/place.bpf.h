@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where a waking task goes: an idle CPU, the CPU of a waker about to sleep, or the CPU whose current
- * task matters least or takes longest.
+ * Where a waking task goes: an idle CPU, the CPU of a waker about to sleep, or one that stops for it.
  */
 #ifndef __PANDEMONIUM_PLACE_BPF_H
 #define __PANDEMONIUM_PLACE_BPF_H
-
-/* CPUs looked at for one to preempt. The shared queue serves whoever finds none. */
-#define VICTIM_WINDOW 8
-/* What should go on for more than this can be interrupted for what is short. */
-#define LONG_REST_NS (250 * NSEC_PER_USEC_)
 
 /*
  * Puts the task into the local queue of the CPU it was selected for. With SCX_ENQ_IMMED, where the
@@ -19,104 +13,6 @@ static __always_inline void place_local(struct task_struct *p, struct task_ctx *
 					u64 enq_flags)
 {
 	place(p, t, cpu, SCX_DSQ_LOCAL, enq_flags | SCX_ENQ_IMMED);
-}
-
-/*
- * How strongly a wake-up asks for a CPU. Any wake-up may interrupt batch work, since something
- * outside is waiting, but a batch task only while it has had less than its share.
- */
-static __always_inline u32 wake_rank(const struct task_ctx *t)
-{
-	if (t->tier != TIER_BATCH)
-		return t->tier;
-	return vtime_diff(t->vtime, queue_state_of(t->queue)->clock) <= 0 ? TIER_INTERACTIVE :
-									    TIER_BATCH;
-}
-
-/* Work that nobody should notice has no claim to go first, and what somebody decided to be batch has none either. */
-static __always_inline u32 brevity_of(const struct task_struct *p, const struct task_ctx *t,
-				      u32 rank)
-{
-	if (rank == TIER_BATCH ||
-	    (t->tier == TIER_BATCH && (t->pinned == TIER_BATCH + 1 || is_idle_class(p))))
-		return BREVITY_NONE;
-	return usual_brevity(t);
-}
-
-/* Whether what runs needs the CPU for long still, if it needs what it usually does. */
-static __always_inline bool goes_on_for_long(const struct cpu_ctx *c, u64 now)
-{
-	return c->tier < NR_TIERS && !c->boosted &&
-	       vtime_diff(c->expected_end, now) > (s64)LONG_REST_NS;
-}
-
-/*
- * Lower tiers stop for higher ones, and what goes on for long stops for what is short. A turn of batch work is protected,
- * but not from what is short and rare: that is gone in a moment, and the turn goes on, for it is still due.
- */
-VERIFIED_ONCE bool may_preempt(s32 cpu, u32 rank, u32 brevity, u64 now)
-{
-	const struct cpu_ctx *c = cpu_ctx_of(cpu);
-
-	if (c->tier >= rank && !(brevity && goes_on_for_long(c, now)))
-		return false;
-	return brevity == BREVITY_SHORT_AND_RARE || now >= c->protected_until;
-}
-
-/* Within the loop that asks it the verifier would look at every outcome in every state. */
-VERIFIED_ONCE bool is_better_victim(u32 cpu, u32 other)
-{
-	const struct cpu_ctx *a = cpu_ctx_of(cpu);
-	const struct cpu_ctx *b = cpu_ctx_of(other);
-
-	if (a->tier != b->tier)
-		return a->tier < b->tier;
-	if (may_be_quicker(a, b) || may_be_quicker(b, a))
-		return may_be_quicker(a, b);
-	return vtime_diff(a->started_ns, b->started_ns) < 0;
-}
-
-/*
- * Whether the interrupt that wakes the task has stopped batch work already. Then nothing matters less, and
- * to stop other work would take one more interrupt, and the time until its CPU notices.
- */
-static __always_inline bool is_victim_here(s32 cpu, u32 rank, u32 brevity, s32 prev_cpu, u64 now)
-{
-	const struct cpu_ctx *here = cpu_ctx_of(cpu);
-
-	return here->tier == TIER_BATCH && may_preempt(cpu, rank, brevity, now) &&
-	       here->node_queue == cpu_ctx_of(prev_cpu)->node_queue;
-}
-
-/*
- * The allowed CPU nearby whose task may be stopped, matters least and has run longest; negative if none. With the number
- * of each turn known, as in a loop by can_loop, the verifier would look at all of them, and at every outcome.
- */
-VERIFIED_ONCE s32 victim_for_rank(const struct task_struct *p __arg_trusted, u32 rank, u32 brevity,
-				  s32 prev_cpu, u64 now)
-{
-	s32 best = -1;
-	u32 i;
-
-	bpf_for(i, 0, VICTIM_WINDOW) {
-		u32 cpu = (u32)prev_cpu + i;
-
-		if (i >= topology.nr_cpu_ids)
-			break;
-		if (cpu >= topology.nr_cpu_ids)
-			cpu -= topology.nr_cpu_ids;
-		if (!may_preempt(cpu, rank, brevity, now) || !is_allowed(p, cpu))
-			continue;
-		if (best < 0 || is_better_victim(cpu, best))
-			best = cpu;
-	}
-	return best;
-}
-
-/* Until the victim switches, other wakers look elsewhere. Its own next running() puts the truth back. */
-static __always_inline void claim_victim(s32 cpu)
-{
-	cpu_ctx_of(cpu)->tier = NR_TIERS;
 }
 
 /*
@@ -232,24 +128,14 @@ static __always_inline bool waits_in_turn(const struct task_ctx *t, s32 prev_cpu
 	       is_passed_over(node_queue(prev_cpu, QUEUE_INTERACTIVE), now);
 }
 
-/* A program that is launched goes on where it was forked rather than where it would take longer. */
-static __always_inline bool may_launch_on(s32 cpu, s32 here, u64 now)
-{
-	const struct cpu_ctx *c = cpu_ctx_of(cpu);
-
-	return time_delta(now, c->started_ns) >= LAUNCH_AFTER_NS &&
-	       !is_a_bit_quicker(cpu_ctx_of(here), c);
-}
-
 /* Whom the task stops, if it may stop anybody; the CPU it is to wait on otherwise. */
 VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task_ctx *t,
 				s32 prev_cpu, u64 wake_flags, u64 now)
 {
 	s32 here = bpf_get_smp_processor_id();
-	s32 cpu = here;
-	bool may_stay;
 	u32 brevity;
 	u32 rank;
+	s32 cpu;
 
 	if (!t)
 		return prev_cpu;
@@ -261,13 +147,14 @@ VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task
 		rank = TIER_INTERACTIVE;
 		brevity = BREVITY_NONE;
 	}
-	may_stay = t->is_external && is_victim_here(here, rank, brevity, prev_cpu, now) &&
-		   is_allowed(p, here);
-	if (!may_stay || cpu_ctx_of(here)->is_late)
+	if (wake_flags & SCX_WAKE_FORK)
+		cpu = victim_of_launch(p, t, rank, brevity, here, prev_cpu, now);
+	else if (t->is_external && is_victim_here(here, rank, brevity, prev_cpu, now) &&
+		 is_allowed(p, here))
+		cpu = victim_of_interrupt(p, rank, brevity, here, prev_cpu, now);
+	else
 		cpu = victim_for_rank(p, rank, brevity, prev_cpu, now);
-	if (may_stay && (cpu < 0 || !may_be_quicker(cpu_ctx_of(cpu), cpu_ctx_of(here))))
-		cpu = here;
-	if (cpu < 0 || (wake_flags & SCX_WAKE_FORK && !may_launch_on(cpu, here, now))) {
+	if (cpu < 0) {
 		if (wake_flags & SCX_WAKE_FORK && is_being_launched(p, t))
 			reserve_for_launch(here, now);
 		return prev_cpu;
@@ -450,15 +337,19 @@ VERIFIED_ONCE s32 lighter_cpu(struct task_struct *p __arg_trusted, s32 cpu)
 											  cpu;
 }
 
-/* A compositor whose slice is over need not wait for a CPU that does less important work. */
+/*
+ * A compositor whose slice is over need not wait for a CPU that does less important work, nor a program that is launched for
+ * one that is quicker.
+ */
 static __always_inline bool place_on_victim(struct task_struct *p, struct task_ctx *t, s32 cpu,
 					    bool restricted, u64 now)
 {
 	s32 victim;
 
-	if (!is_boosted(t) || restricted)
+	if (restricted || !(t->leaves || is_boosted(t)))
 		return false;
-	victim = victim_for_rank(p, wake_rank(t), BREVITY_NONE, cpu, now);
+	victim = t->leaves ? better_for_launch(p, t, cpu, now) :
+			     victim_for_rank(p, wake_rank(t), BREVITY_NONE, cpu, now);
 	if (victim < 0)
 		return false;
 	claim_victim(victim);

@@ -19,6 +19,7 @@ struct host_cpu {
 	bool resched;
 	bool reenqueues;
 	bool is_deaf;
+	bool in_softirq;
 	/* It saw, when it chose what to run, that nobody is on it any more. */
 	bool is_left;
 };

@@ -18,6 +18,7 @@
 #define DISPATCHES_MAX 1000
 #define DEFAULT_PRIO   120
 #define HARDIRQ_COUNT  0x10000
+#define SOFTIRQ_OFFSET 0x100
 #define TASK_DEAD      0x80
 
 struct host host;
@@ -366,6 +367,8 @@ void kernel_wake(struct task_struct *p, s32 waker, bool sync, bool by_interrupt)
 		return;
 	}
 	__preempt_count = by_interrupt ? HARDIRQ_COUNT : 0;
+	if (host.cpus[waker].in_softirq)
+		__preempt_count += SOFTIRQ_OFFSET;
 	activate(p, waker, SCX_WAKE_TTWU | (sync ? SCX_WAKE_SYNC : 0), SCX_ENQ_WAKEUP);
 	__preempt_count = 0;
 	host_settle();
@@ -435,6 +438,11 @@ void kernel_tick(s32 cpu)
 }
 
 /* Without interrupts the CPU goes on with what it does whatever others ask of it. */
+void kernel_set_softirq(s32 cpu, bool serving)
+{
+	host.cpus[cpu].in_softirq = serving;
+}
+
 void kernel_set_interrupts(s32 cpu, bool enabled)
 {
 	host.cpus[cpu].is_deaf = !enabled;

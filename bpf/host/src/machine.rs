@@ -348,6 +348,11 @@ impl Machine {
         kernel_set_interrupts(cpu.cast_signed(), enabled);
     }
 
+    /// Whether interrupts come while the CPU serves a softirq.
+    pub fn set_softirq(&mut self, cpu: u32, serving: bool) {
+        kernel_set_softirq(cpu.cast_signed(), serving);
+    }
+
     /// A task of a higher class takes the CPU.
     pub fn hold(&mut self, cpu: u32) {
         kernel_hold(cpu.cast_signed());

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use pandemonium_bpf_host::machine::{BATCH, INTERACTIVE, LAT_CRITICAL, Machine, Task};
-use pandemonium_bpf_host::scenes::{asleep, runner};
+use pandemonium_bpf_host::scenes::{asleep, runner, running};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -23,12 +23,13 @@ fn leaves(m: &mut Machine, task: Task, cpu: Option<u32>) {
     }
 }
 
-/// CPUs with batch work of their own, each of which has stopped often for a wake-up and has taken so long each time, ns.
+/// CPUs with a task of batch work each, which may run anywhere. They have stopped often for a wake-up and have taken so long
+/// each time, ns.
 fn answering(took_ns: &[u64]) -> Machine {
     let nr_cpus = took_ns.len() as u32;
     let mut m = Machine::with_cpus(nr_cpus);
     for cpu in 0..nr_cpus {
-        runner(&mut m, BATCH, cpu);
+        running(&mut m, BATCH, cpu);
     }
     for _ in 0..64 {
         for (cpu, took_ns) in (0..).zip(took_ns) {
@@ -199,4 +200,88 @@ fn a_program_is_launched_on_no_cpu_that_is_slower_than_where_it_is_forked() {
         m.fork(program, 0);
         assert_eq!(m.cpu_of(program) == Some(1), stops, "{took_us:?}");
     }
+}
+
+#[test]
+fn a_program_that_is_forked_on_a_slow_cpu_stops_what_has_just_begun_on_the_quickest() {
+    for (took_us, came) in [
+        ([40, 40, 40], None),
+        ([40, 36, 36], None),
+        ([40, 30, 30], Some(1)),
+        ([40, 30, 20], Some(2)),
+        ([9, 2, 2], None),
+    ] {
+        let mut m = answering(&took_us.map(|us| us * US));
+        for cpu in 0..3 {
+            runner(&mut m, LAT_CRITICAL, cpu);
+            m.sleep(cpu);
+        }
+        m.advance(2 * MS);
+        runner(&mut m, INTERACTIVE, 0);
+        let program = m.task("program");
+        m.fork(program, 0);
+        assert_eq!(m.cpu_of(program), came, "{took_us:?}");
+    }
+}
+
+#[test]
+fn what_an_interrupt_wakes_that_has_stopped_a_softirq_asks_another_cpu_if_it_can() {
+    let mut m = Machine::with_cpus(2);
+    runner(&mut m, BATCH, 0);
+    runner(&mut m, BATCH, 1);
+    m.set_softirq(0, true);
+    assert_eq!(woken(&mut m, 0), Some(1));
+    runner(&mut m, LAT_CRITICAL, 1);
+    assert_eq!(woken(&mut m, 0), Some(0));
+    m.sleep(1);
+    m.set_softirq(0, false);
+    assert_eq!(woken(&mut m, 0), Some(0));
+}
+
+/// A program that was forked on CPU 0 and runs there, while CPU 1 has work of a higher tier until then.
+fn launched(took_ns: &[u64]) -> (Machine, Task) {
+    let mut m = answering(took_ns);
+    runner(&mut m, LAT_CRITICAL, 1);
+    m.advance(5 * MS);
+    let program = m.task("program");
+    m.fork(program, 0);
+    assert_eq!(m.cpu_of(program), Some(0));
+    m.sleep(1);
+    (m, program)
+}
+
+#[test]
+fn a_program_that_is_launched_moves_at_a_tick_to_a_cpu_that_takes_a_quarter_less() {
+    for (took_us, came) in [
+        ([40, 40], 0),
+        ([40, 36], 0),
+        ([40, 30], 1),
+        ([15, 11], 1),
+        ([9, 2], 0),
+        ([30, 40], 0),
+    ] {
+        let (mut m, program) = launched(&took_us.map(|us| us * US));
+        m.advance(2 * MS);
+        m.tick(0);
+        assert_eq!(m.cpu_of(program), Some(came), "{took_us:?}");
+    }
+}
+
+#[test]
+fn it_moves_to_no_cpu_where_another_program_is_launched_or_something_else_goes_first() {
+    let (mut m, program) = launched(&[40 * US, 20 * US]);
+    m.advance(MS);
+    runner(&mut m, INTERACTIVE, 1);
+    m.tick(0);
+    assert_eq!(m.cpu_of(program), Some(0));
+    m.sleep(1);
+    let other = m.task("other");
+    m.fork(other, 1);
+    m.give_way(1);
+    assert_eq!(m.cpu_of(other), Some(1));
+    m.tick(0);
+    assert_eq!(m.cpu_of(program), Some(0));
+    m.exit(1);
+    m.tick(0);
+    assert_eq!(m.cpu_of(program), Some(1));
 }

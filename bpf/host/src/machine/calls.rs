@@ -20,6 +20,7 @@ unsafe extern "C" {
     pub(super) safe fn kernel_exit(cpu: i32);
     pub(super) safe fn kernel_tick(cpu: i32);
     pub(super) safe fn kernel_set_interrupts(cpu: i32, enabled: bool);
+    pub(super) safe fn kernel_set_softirq(cpu: i32, serving: bool);
     pub(super) safe fn kernel_hold(cpu: i32);
     pub(super) safe fn kernel_unhold(cpu: i32);
     pub(super) safe fn kernel_begin_offline(cpu: i32);
