@@ -197,7 +197,7 @@ static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t,
 	if (is_prompt && !may_hand_over(p, this_cpu, now)) {
 		queues = is_in_turn(p, this_cpu, tail, now);
 		is_prompt = false;
-	} else if (is_prompt && cpu_ctx_of(this_cpu)->is_late) {
+	} else if (is_prompt && cpu_ctx_of(this_cpu)->is_late && batch_waits(this_cpu)) {
 		is_late = true;
 		is_prompt = false;
 	}

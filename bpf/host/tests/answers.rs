@@ -185,6 +185,14 @@ fn a_waker_on_one_that_is_late_does_not_hand_it_over_while_a_quicker_can_be_aske
 }
 
 #[test]
+fn while_no_batch_work_waits_it_is_handed_over_all_the_same() {
+    let mut m = answering(&[200 * US, 40 * US]);
+    m.sleep(0);
+    m.sleep(1);
+    assert_eq!(handed_over(&mut m), Some(0));
+}
+
+#[test]
 fn a_program_is_launched_on_no_cpu_that_is_slower_than_where_it_is_forked() {
     for (took_us, stops) in [
         ([40, 40], true),
