@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How long a CPU takes to stop for a wake-up. One whose time is taken by interrupts, by the firmware or, in a virtual
- * machine, by others takes longer, and then a wake-up asks another one.
+ * How long a CPU takes for a wake-up: from when its timer was due, or another interrupt came, until what it wakes runs. One
+ * whose time is taken by interrupts, by the firmware or, in a virtual machine, by others takes longer, and then a wake-up
+ * asks another one.
  */
 #ifndef __PANDEMONIUM_ANSWERS_BPF_H
 #define __PANDEMONIUM_ANSWERS_BPF_H
 
-/* No CPU that takes less is late. */
-#define ANSWER_LATE_NS (20 * NSEC_PER_USEC_)
-/* Nor slow, for a program that is launched. */
-#define ANSWER_SLOW_NS (10 * NSEC_PER_USEC_)
+/* No CPU that takes less is late, nor slow for a program that is launched. */
+#define ANSWER_QUICK_NS (10 * NSEC_PER_USEC_)
 /*
  * More than this says no more, and neither does more than twice what is usual: what holds a CPU up now and then, a softirq
  * or the host of a virtual machine, does so on any of them.
@@ -46,10 +45,10 @@ static __always_inline void note_answer(struct cpu_ctx *c, u64 now)
 /* Half as much again. */
 static __always_inline bool takes_longer(u64 answer_ns, u64 other_ns)
 {
-	return answer_ns > ANSWER_LATE_NS && answer_ns > other_ns + other_ns / 2;
+	return answer_ns > ANSWER_QUICK_NS && answer_ns > other_ns + other_ns / 2;
 }
 
-/* Whether the first is much quicker to stop than the second, as far as is known of both. */
+/* Whether the first is much quicker than the second, as far as is known of both. */
 static __always_inline bool is_quicker(const struct cpu_ctx *c, const struct cpu_ctx *other)
 {
 	return other->is_late && c->answers >= ANSWERS_MIN &&
@@ -66,7 +65,7 @@ static __always_inline bool may_be_quicker(const struct cpu_ctx *c, const struct
 static __always_inline bool is_a_bit_quicker(const struct cpu_ctx *c, const struct cpu_ctx *other)
 {
 	return c->answers >= ANSWERS_MIN && other->answers >= ANSWERS_MIN &&
-	       other->answer_ns > ANSWER_SLOW_NS &&
+	       other->answer_ns > ANSWER_QUICK_NS &&
 	       other->answer_ns > c->answer_ns + c->answer_ns / 4;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who is waking: another task, or the outside world through an interrupt.
+ * Who is waking: another task, or the outside world through an interrupt, and how late that is.
  */
 #ifndef __PANDEMONIUM_CONTEXT_BPF_H
 #define __PANDEMONIUM_CONTEXT_BPF_H
@@ -47,6 +47,24 @@ static __always_inline bool has_interrupted_softirq(void)
 	u32 count = preempt_count();
 
 	return count & HARDIRQ_MASK && count & SOFTIRQ_MASK;
+}
+
+/* include/linux/hrtimer_defs.h: the timers of the clock that bpf_ktime_get_ns() reads. */
+#define HRTIMER_MONOTONIC 0
+
+extern const struct hrtimer_cpu_base hrtimer_bases __ksym __weak;
+
+/* When the timer was due that is served here; now if there is none, or if it came with others before it had to. */
+static __always_inline u64 timer_due_ns(u64 now)
+{
+	const struct hrtimer_cpu_base *here;
+	const struct hrtimer *timer;
+
+	if (!bpf_ksym_exists(&hrtimer_bases))
+		return now;
+	here = bpf_this_cpu_ptr(&hrtimer_bases);
+	timer = here->clock_base[HRTIMER_MONOTONIC].running;
+	return timer ? vtime_earlier(timer->node.expires, now) : now;
 }
 
 #endif /* __PANDEMONIUM_CONTEXT_BPF_H */

@@ -45,7 +45,7 @@ u32 prologue_depth SEC(".data.state");
 /*
  * Ticks and enqueues write; what wake-ups and dispatches read has a line that these seldom write.
  * @score_average has eight bits of fraction.
- * @quickest_answer is how long the CPU takes to stop for a wake-up that is quickest at that, @nr_answering how many
+ * @quickest_answer is how long the CPU takes for a wake-up that is quickest at that, @nr_answering how many
  * have ever been asked.
  */
 struct load_state {
@@ -171,7 +171,7 @@ struct cpu_ctx {
 	/* When what runs first woke somebody, or 0, and how long after that it usually sleeps. */
 	u64 woke_ns;
 	u64 wake_tail_ns;
-	/* When an interrupt last woke somebody who stops what runs, until that is so, and how long that usually takes. */
+	/* When an interrupt was due that has woken somebody who stops what runs, until that is so, and how long it usually takes. */
 	u64 asked_ns;
 	u64 answer_ns;
 	/* When it last was, and of how many times that is the average. */

@@ -160,7 +160,7 @@ VERIFIED_ONCE s32 interrupt_for(struct task_struct *p __arg_trusted, struct task
 		return prev_cpu;
 	}
 	if (cpu == here && t->is_external)
-		cpu_ctx_of(here)->asked_ns = now;
+		cpu_ctx_of(here)->asked_ns = timer_due_ns(now);
 	/* Its own waker, which may be a program that is being launched. */
 	else if (cpu == here && !cpu_ctx_of(here)->runs_grown)
 		reserve_for_launch(here, now);

@@ -155,7 +155,7 @@ VERIFIED_ONCE s32 better_for_launch(const struct task_struct *p __arg_trusted,
 	u32 i;
 
 	if (!t || !is_young(t) || t->pinned || is_idle_class(p) ||
-	    cpu_ctx_of(from)->answer_ns <= ANSWER_SLOW_NS)
+	    cpu_ctx_of(from)->answer_ns <= ANSWER_QUICK_NS)
 		return -1;
 	bpf_for(i, 1, VICTIM_WINDOW) {
 		u32 cpu = (u32)from + i;

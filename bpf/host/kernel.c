@@ -209,6 +209,7 @@ void kernel_reset(u32 count)
 	memset(&host, 0, sizeof(host));
 	host.nr_cpus = count;
 	__preempt_count = 0;
+	kernel_set_timer(0);
 	/* Not zero, which often stands for never. */
 	host.now_ns = 1000000000;
 	for (cpu = 0; cpu < host.nr_cpus; cpu++) {

@@ -48,6 +48,7 @@ void kernel_yield(s32 cpu);
 void kernel_tick(s32 cpu);
 void kernel_set_interrupts(s32 cpu, bool enabled);
 void kernel_set_softirq(s32 cpu, bool serving);
+void kernel_set_timer(u64 due_ns);
 void kernel_hold(s32 cpu);
 void kernel_unhold(s32 cpu);
 void kernel_change(struct task_struct *p, s32 changer);

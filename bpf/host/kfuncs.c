@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel's functions that the scheduler calls, as far as it uses them.
+ * The kernel's functions that the scheduler calls, as far as it uses them, and the timers that it looks at.
  */
 #include "vmlinux.h"
 
@@ -10,6 +10,18 @@
 #include "host.h"
 
 #include <stdio.h>
+
+/* Of whichever CPU runs the scheduler's code. */
+struct hrtimer_cpu_base hrtimer_bases;
+
+/* Interrupts come from a timer that was due then; 0 if from none. */
+void kernel_set_timer(u64 due_ns)
+{
+	static struct hrtimer timer;
+
+	timer.node.expires = due_ns;
+	hrtimer_bases.clock_base[0].running = due_ns ? &timer : NULL;
+}
 
 struct task_struct *bpf_get_current_task_btf(void)
 {

@@ -21,6 +21,23 @@ typedef int64_t s64;
 #define HOST_CPUS  1024
 #define HOST_TASKS 8192
 
+/* A timer, and those of a CPU: of each clock the one that is served. */
+struct timerqueue_node {
+	s64 expires;
+};
+
+struct hrtimer {
+	struct timerqueue_node node;
+};
+
+struct hrtimer_clock_base {
+	struct hrtimer *running;
+};
+
+struct hrtimer_cpu_base {
+	struct hrtimer_clock_base clock_base[8];
+};
+
 struct cpumask {
 	u64 words[HOST_CPUS / 64];
 };

@@ -353,6 +353,11 @@ impl Machine {
         kernel_set_softirq(cpu.cast_signed(), serving);
     }
 
+    /// Interrupts come from a timer that is so late by now, or has so long if negative; `None` if from none.
+    pub fn set_timer(&mut self, late_ns: Option<i64>) {
+        kernel_set_timer(late_ns.map_or(0, |ns| kernel_now().wrapping_add_signed(-ns)));
+    }
+
     /// A task of a higher class takes the CPU.
     pub fn hold(&mut self, cpu: u32) {
         kernel_hold(cpu.cast_signed());

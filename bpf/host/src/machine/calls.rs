@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use super::{Observation, View};
 
-// SAFETY: `kernel.c`, `migration.c` and `scheduler.c` define each of these with the same types. They touch only their own
+// SAFETY: `kernel.c`, `kfuncs.c`, `migration.c` and `scheduler.c` define each of these with the same types. They touch only their own
 // static state, which `Machine` guards, read no more of an array than its type says, keep no pointer but
 // that of `host_set_executable`, which gets one to text that lives for ever, and take no number of a task or
 // CPU that they did not give out.
@@ -21,6 +21,7 @@ unsafe extern "C" {
     pub(super) safe fn kernel_tick(cpu: i32);
     pub(super) safe fn kernel_set_interrupts(cpu: i32, enabled: bool);
     pub(super) safe fn kernel_set_softirq(cpu: i32, serving: bool);
+    pub(super) safe fn kernel_set_timer(due_ns: u64);
     pub(super) safe fn kernel_hold(cpu: i32);
     pub(super) safe fn kernel_unhold(cpu: i32);
     pub(super) safe fn kernel_begin_offline(cpu: i32);
