@@ -49,9 +49,6 @@ static __always_inline bool has_interrupted_softirq(void)
 	return count & HARDIRQ_MASK && count & SOFTIRQ_MASK;
 }
 
-/* include/linux/hrtimer_defs.h: the timers of the clock that bpf_ktime_get_ns() reads. */
-#define HRTIMER_MONOTONIC 0
-
 extern const struct hrtimer_cpu_base hrtimer_bases __ksym __weak;
 
 /* When the timer was due that is served here; now if there is none, or if it came with others before it had to. */
@@ -63,7 +60,8 @@ static __always_inline u64 timer_due_ns(u64 now)
 	if (!bpf_ksym_exists(&hrtimer_bases))
 		return now;
 	here = bpf_this_cpu_ptr(&hrtimer_bases);
-	timer = here->clock_base[HRTIMER_MONOTONIC].running;
+	/* The clock that bpf_ktime_get_ns() reads. */
+	timer = here->clock_base[HRTIMER_BASE_MONOTONIC].running;
 	return timer ? vtime_earlier(timer->node.expires, now) : now;
 }
 

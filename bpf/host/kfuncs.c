@@ -20,7 +20,7 @@ void kernel_set_timer(u64 due_ns)
 	static struct hrtimer timer;
 
 	timer.node.expires = due_ns;
-	hrtimer_bases.clock_base[0].running = due_ns ? &timer : NULL;
+	hrtimer_bases.clock_base[HRTIMER_BASE_MONOTONIC].running = due_ns ? &timer : NULL;
 }
 
 struct task_struct *bpf_get_current_task_btf(void)

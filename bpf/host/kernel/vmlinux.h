@@ -21,6 +21,11 @@ typedef int64_t s64;
 #define HOST_CPUS  1024
 #define HOST_TASKS 8192
 
+enum hrtimer_base_type {
+	HRTIMER_BASE_MONOTONIC = 0,
+	HRTIMER_MAX_CLOCK_BASES = 8,
+};
+
 /* A timer, and those of a CPU: of each clock the one that is served. */
 struct timerqueue_node {
 	s64 expires;
@@ -35,7 +40,7 @@ struct hrtimer_clock_base {
 };
 
 struct hrtimer_cpu_base {
-	struct hrtimer_clock_base clock_base[8];
+	struct hrtimer_clock_base clock_base[HRTIMER_MAX_CLOCK_BASES];
 };
 
 struct cpumask {
