@@ -27,13 +27,10 @@ VERIFIED_ONCE bool steal_restricted(s32 cpu, u64 now)
 	if (nr_stealable <= 0)
 		return false;
 	bpf_for(i, 1, topology.nr_cpu_ids) {
-		u32 other = (u32)cpu + i;
-		u32 interactive, batch;
+		u32 other = cpu_after(cpu, i);
+		u32 interactive = cpu_queue(other, QUEUE_INTERACTIVE);
+		u32 batch = cpu_queue(other, QUEUE_BATCH);
 
-		if (other >= topology.nr_cpu_ids)
-			other -= topology.nr_cpu_ids;
-		interactive = cpu_queue(other, QUEUE_INTERACTIVE);
-		batch = cpu_queue(other, QUEUE_BATCH);
 		if ((can_steal(interactive) && queue_take(interactive, now)) ||
 		    (can_steal(batch) && queue_take(batch, now)))
 			return true;

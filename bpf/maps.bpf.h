@@ -310,4 +310,12 @@ static __always_inline struct cpu_stats *this_stats(void)
 	return bpf_map_lookup_elem(&cpu_stats, &cpu);
 }
 
+/* The CPU that comes @steps after @cpu, where the first comes after the last. */
+static __always_inline u32 cpu_after(s32 cpu, u32 steps)
+{
+	u32 other = (u32)cpu + steps;
+
+	return other >= topology.nr_cpu_ids ? other - topology.nr_cpu_ids : other;
+}
+
 #endif /* __PANDEMONIUM_MAPS_BPF_H */

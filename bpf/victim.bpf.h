@@ -94,12 +94,11 @@ VERIFIED_ONCE s32 victim_for_rank(const struct task_struct *p __arg_trusted, u32
 	u32 i;
 
 	bpf_for(i, 0, VICTIM_WINDOW) {
-		u32 cpu = (u32)prev_cpu + i;
+		u32 cpu;
 
 		if (i >= topology.nr_cpu_ids)
 			break;
-		if (cpu >= topology.nr_cpu_ids)
-			cpu -= topology.nr_cpu_ids;
+		cpu = cpu_after(prev_cpu, i);
 		if (!may_preempt(cpu, rank, brevity, now) || !is_allowed(p, cpu))
 			continue;
 		if (best < 0 || is_better_victim(cpu, best))
@@ -158,12 +157,11 @@ VERIFIED_ONCE s32 better_for_launch(const struct task_struct *p __arg_trusted,
 	    cpu_ctx_of(from)->answer_ns <= ANSWER_QUICK_NS)
 		return -1;
 	bpf_for(i, 1, VICTIM_WINDOW) {
-		u32 cpu = (u32)from + i;
+		u32 cpu;
 
 		if (i >= topology.nr_cpu_ids)
 			break;
-		if (cpu >= topology.nr_cpu_ids)
-			cpu -= topology.nr_cpu_ids;
+		cpu = cpu_after(from, i);
 		if (is_better_for_launch(cpu, from, now) && is_allowed(p, cpu) &&
 		    (best < 0 || cpu_ctx_of(cpu)->answer_ns < cpu_ctx_of(best)->answer_ns))
 			best = cpu;
