@@ -9,6 +9,8 @@ bench_peers=(
   'upstream scx_pandemonium 5.23.1'
   'cake scx_cake 1.2.2'
 )
+# The turns of CPUs in virtual time that the figures are of, us.
+bench_turn_us=$vm_turn_us
 # Seconds for each workload in a round, and rounds. Virtual time repeats to the byte, but what it repeats is one of
 # many coincidences: the median of three is less of a coincidence. The short form has one.
 bench_seconds=1
@@ -54,7 +56,7 @@ bench_options() {
   mapfile -t rows < <(bench_rows)
   while (($#)); do
     case $1 in
-      --cpus | --schedulers | --seconds | --rows | --kernel | --rounds)
+      --cpus | --schedulers | --seconds | --rows | --kernel | --rounds | --turn)
         [[ -n ${2-} ]] || die "bench $1 needs a value: ./dev --help says which"
         ;;
     esac
@@ -69,6 +71,7 @@ bench_options() {
         ;;
       --kernel) bench_kernel=$2 ;;
       --rounds) bench_asked_rounds=$(bench_number "$1" "$2" 100) || exit ;;
+      --turn) vm_turn_us=$(bench_number "$1" "$2" 1000) || exit ;;
       --short) bench_asked_rounds=1 ;;
       --trace) bench_words+=(--trace) ;;
       --renew) bench_renews=1 ;;
@@ -81,9 +84,9 @@ bench_options() {
     esac
   done
   case $bench_judge in
-    gate) bench_refuse "$asked" cpus schedulers rows rounds seconds short kernel trace parallel growth ;;
-    growth) bench_refuse "$asked" cpus rows trace renew parallel gate ;;
-    parallel) bench_refuse "$asked" cpus renew gate growth ;;
+    gate) bench_refuse "$asked" cpus schedulers rows rounds seconds short kernel trace turn parallel growth ;;
+    growth) bench_refuse "$asked" cpus rows trace turn renew parallel gate ;;
+    parallel) bench_refuse "$asked" cpus turn renew gate growth ;;
     *) bench_refuse "$asked" renew ;;
   esac
   bench_known schedulers "$bench_schedulers" "${bench_own[@]}" "${bench_peers[@]%% *}"
@@ -154,6 +157,7 @@ command_bench() {
   dir=$top/build/bench/${PANDEMONIUM_BUILD:-unversioned}
   # What two kernels say is not comparable.
   [[ $bench_kernel == newest ]] || dir+=-$(basename "$bench_kernel")
+  [[ $vm_turn_us == "$bench_turn_us" ]] || dir+=-turn$vm_turn_us
   # Machines of its own, which the table of the whole set does not have.
   [[ $bench_judge != growth ]] || dir+=-growth
   mkdir -p "$dir/logs"

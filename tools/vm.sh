@@ -14,6 +14,8 @@ bare_programs_by_hand=(busctl cyclictest dbus-daemon strace stress-ng veristat)
 # multi: a thread for each CPU. single: one for all, slower, but a CPU can never run an instruction that another
 # has just patched, as the kernel does whenever a scheduler comes or goes; in multi that once ended in a panic.
 vm_time=multi
+# In virtual time, how long the CPUs take in turn, us; only the benchmark has others.
+vm_turn_us=50
 vm_append=
 vm_acpi=
 vm_qemu=()
@@ -59,10 +61,10 @@ accel() {
 machine() {
   printf '%s\n' -M q35 -smp "$1" -m "$2" -no-reboot -nic none -vga none
   if [[ $vm_time == virtual ]]; then
-    # One instruction is one nanosecond. The filter is only a 50 us timer on the virtual clock: without it
+    # One instruction is one nanosecond. The filter is only a timer on the virtual clock: without it
     # a virtual CPU may wait 2 ms for its turn and every wake-up across CPUs is noise.
     printf '%s\n' -cpu max,-rdrand,-rdseed -seed 1 -icount shift=0,sleep=off,align=off \
-      -rtc clock=vm,base=2026-01-01 -netdev hubport,id=n0,hubid=0 -object filter-buffer,id=fb,netdev=n0,interval=50
+      -rtc clock=vm,base=2026-01-01 -netdev hubport,id=n0,hubid=0 -object "filter-buffer,id=fb,netdev=n0,interval=$vm_turn_us"
   elif [[ $(accel) == kvm ]]; then
     printf '%s\n' -accel kvm -cpu host
   else

@@ -22,9 +22,11 @@ bench_refuses_what_it_cannot_measure() {
   refuses "'eevdf' twice" --parallel --schedulers eevdf,eevdf
   refuses "numbers of CPUs" --cpus 2,,4
   refuses "a number from 1" --rounds 0
+  refuses "a number from 1 to 1000" --turn 1001
   refuses "needs a value" --seconds
   refuses "knows no option" --fast
   refuses "says nothing together with" --gate --rows wakeup
+  refuses "says nothing together with" --parallel --turn 10
 }
 
 bench_leaves_out_a_peer_that_cannot_be_built() {
