@@ -9,8 +9,11 @@ set -eu
 
 trace=/sys/kernel/tracing
 
-# How often the thread that sleeps by timers was switched to on a CPU.
+# How often the thread that sleeps by timers was switched to on a CPU; grep fails where it counts none.
 switches_on() { grep -c "\[00$1\].*sched_switch:" "$trace/trace" || true; }
+
+# On which CPU it ran last.
+cpu_of_probe() { grep -h wl-probe /proc/"$probe"/task/*/stat | cut -d ' ' -f 39; }
 
 start_daemon
 echo 'next_comm == "wl-probe"' >"$trace/events/sched/sched_switch/filter"
@@ -19,6 +22,7 @@ hogs=$!
 taskset -c 1 pandemonium-workload probe --seconds 6 --json >/tmp/probe &
 probe=$!
 sleep 1
+[ "$(cpu_of_probe)" = 1 ] || fail "it did not stay where it had to"
 taskset -a -p -c 0,1 "$probe" >/dev/null
 sleep 1
 echo 1 >"$trace/events/sched/sched_switch/enable"
