@@ -9,8 +9,8 @@ set -eu
 
 trace=/sys/kernel/tracing
 
-# How often the thread that sleeps by timers was switched to on a CPU; grep fails where it counts none.
-switches_on() { grep -c "\[00$1\].*sched_switch:" "$trace/trace" || true; }
+# How often the thread that sleeps by timers was switched to on a CPU.
+switches_on() { sed -n "/\[00$1\].*sched_switch:/p" "$trace/trace" | wc -l; }
 
 # On which CPU it ran last.
 cpu_of_probe() { grep -h wl-probe /proc/"$probe"/task/*/stat | cut -d ' ' -f 39; }
