@@ -149,6 +149,12 @@ static __always_inline bool has_just_begun(const struct task_ctx *t)
 	       t->awake_run_ns < BATCH_DUE_AFTER_NS;
 }
 
+/* Whether what ran sleeps between its runs, and may well be done with this one soon. */
+static __always_inline bool is_amid_run(const struct task_ctx *t)
+{
+	return t && t->rests > 1 && t->awake_run_ns <= IN_TURN_MAX_NS;
+}
+
 /* Tasks in the four queues that steps 0 to 6 are about. */
 static __always_inline u64 nr_waiting(s32 cpu)
 {
@@ -165,7 +171,7 @@ static __always_inline bool take_work(s32 cpu, struct task_struct *prev, struct 
 	u32 longest;
 	bool late;
 
-	if (rescue_overflow(cpu, has_just_begun(t), now) || take_launch(cpu, now) ||
+	if (rescue_overflow(cpu, has_just_begun(t), is_amid_run(t), now) || take_launch(cpu, now) ||
 	    take_own(cpu, now) || force_batch(cpu, now))
 		return true;
 	longest = longest_batch(cpu, now);

@@ -113,8 +113,7 @@ static __always_inline bool may_go_first(const struct task_ctx *t, u32 brevity, 
 	       !is_passed_over(node_queue(prev_cpu, QUEUE_INTERACTIVE), now);
 }
 
-/* What usually runs for so long takes its turn; for longer, it loses the CPU at a tick and has to queue again in any case. */
-#define IN_TURN_MIN_NS (1500 * NSEC_PER_USEC_)
+/* What usually runs for longer loses the CPU at a tick, and has to queue again in any case. */
 #define IN_TURN_MAX_NS (4 * NSEC_PER_MSEC_)
 
 /*
@@ -123,7 +122,7 @@ static __always_inline bool may_go_first(const struct task_ctx *t, u32 brevity, 
  */
 static __always_inline bool waits_in_turn(const struct task_ctx *t, s32 prev_cpu, u64 now)
 {
-	return t->tier != TIER_BATCH && t->avg_runtime_ns > IN_TURN_MIN_NS &&
+	return t->tier != TIER_BATCH && t->avg_runtime_ns > LONG_RUN_NS &&
 	       t->avg_runtime_ns <= IN_TURN_MAX_NS && !is_boosted(t) &&
 	       is_passed_over(node_queue(prev_cpu, QUEUE_INTERACTIVE), now);
 }

@@ -24,6 +24,8 @@ enum queue_kind {
 #define SLICE_UNDECIDED_NS NSEC_PER_MSEC_
 /* How much sooner interactive work queues that is short and rare. */
 #define RARE_LEAD_NS (1 * NSEC_PER_MSEC_)
+/* A usual run of more than this is long: what waits notices it. */
+#define LONG_RUN_NS (1500 * NSEC_PER_USEC_)
 /* How far behind its queue's front interactive work comes back when it has used up its slice: so much of its runtime. */
 #define BEHIND_FRONT_NS (500 * NSEC_PER_USEC_)
 
@@ -162,6 +164,12 @@ VERIFIED_ONCE u64 head_vtime(u32 queue, u64 otherwise)
 static __always_inline bool is_batch_sleeper(const struct task_ctx *t)
 {
 	return t->tier == TIER_BATCH && t->rests > 1;
+}
+
+/* What sleeps between its runs, and usually keeps others waiting for so long. */
+static __always_inline bool is_long_sleeper(const struct task_ctx *t)
+{
+	return t->rests > 1 && t->avg_runtime_ns > LONG_RUN_NS;
 }
 
 /*

@@ -22,8 +22,14 @@
 #define TO_BEGIN_NS (50 * NSEC_PER_USEC_)
 /* Batch work of a CPU's own queue and of its node's owe each other no more than this for each task, in virtual time. */
 #define OWN_LEAD_MAX_NS (8 * NSEC_PER_MSEC_)
-#define SCAN_DEPTH	64
-#define SCAN_PERIOD_NS	(20 * NSEC_PER_MSEC_)
+/*
+ * Who waits for longer than a round of all that wait is behind. So much of a CPU for each: turns end at ticks, and one that
+ * takes a bit longer than its own keeps nobody behind.
+ */
+#define ROUND_EACH_NS  (6 * NSEC_PER_MSEC_)
+#define ROUND_LEAST_NS (8 * NSEC_PER_MSEC_)
+#define SCAN_DEPTH     64
+#define SCAN_PERIOD_NS (20 * NSEC_PER_MSEC_)
 /* While a scan finds starved tasks, the next one comes sooner. The period is an odd number of these. */
 #define SCAN_AGAIN_NS (4 * NSEC_PER_MSEC_)
 
@@ -169,12 +175,42 @@ static __always_inline bool may_pass_young(const struct task_struct *p, const st
 	       vtime_diff(t->vtime, queue_state_of(t->queue)->clock) <= (s64)LAUNCH_CREDIT_NS;
 }
 
+/* How long a round of all that wait for a CPU of the node takes; 0 if nothing that is in it sleeps between long runs. */
+static __always_inline u64 round_ns_of(u32 batch, u64 now)
+{
+	u64 waiting = nr_queued(batch) + nr_queued(batch - QUEUE_BATCH);
+	u64 round_ns = ROUND_EACH_NS * waiting / nr_cpus_of(batch);
+
+	if (round_ns < ROUND_LEAST_NS)
+		round_ns = ROUND_LEAST_NS;
+	return time_delta(now, grown_state_of(batch)->sleeper_ns) < round_ns ? round_ns : 0;
+}
+
+/* Whether it has waited for longer than a round; what counts less waits as much longer. */
+static __always_inline bool is_behind(const struct task_struct *p, const struct task_ctx *t,
+				      u64 round_ns, u64 now)
+{
+	u64 waited = time_delta(now, t->queued_ns);
+
+	return waited * shared_weight(p->scx.weight, t->share) / WEIGHT_DEFAULT > round_ns &&
+	       !is_idle_class(p);
+}
+
 /* Which tasks of a queue go out of turn, and from which end they are looked for. */
 enum scan {
 	SCAN_STARVED_HEAD,
 	SCAN_STARVED_TAIL,
 	SCAN_GROWN,
+	SCAN_BEHIND,
 };
+
+static __always_inline bool goes_out_of_turn(const struct task_struct *p, const struct task_ctx *t,
+					     u32 scan, u64 round_ns, u64 now)
+{
+	if (scan == SCAN_GROWN)
+		return may_pass_young(p, t);
+	return scan == SCAN_BEHIND ? is_behind(p, t, round_ns, now) : is_starved(p, t, now);
+}
 
 /*
  * Moves the first that is found and may run here. One that may not came before another CPU was online and waits among what
@@ -183,6 +219,7 @@ enum scan {
  */
 VERIFIED_ONCE bool take_out_of_turn(u32 queue, s32 cpu, u32 scan, u64 now, u32 depth)
 {
+	u64 round_ns = round_ns_of(queue, now);
 	struct task_struct *p;
 
 	bpf_for_each(scx_dsq, p, queue, scan == SCAN_STARVED_TAIL ? SCX_DSQ_ITER_REV : 0) {
@@ -191,7 +228,7 @@ VERIFIED_ONCE bool take_out_of_turn(u32 queue, s32 cpu, u32 scan, u64 now, u32 d
 		if (!depth--)
 			break;
 		t = task_ctx_of(p);
-		if (!t || !(scan == SCAN_GROWN ? may_pass_young(p, t) : is_starved(p, t, now)))
+		if (!t || !goes_out_of_turn(p, t, scan, round_ns, now))
 			continue;
 		if (!may_run_here(p, cpu)) {
 			queue_state_of(queue)->scan_after = now;
@@ -247,6 +284,25 @@ static __always_inline bool take_grown(u32 queue, s32 cpu, u64 now)
 	return true;
 }
 
+/*
+ * What sleeps between its runs wakes ahead of batch work that does not, and would leave it nothing if all of it wants more
+ * than there is: so what has waited for a round has a turn. Nor do those that wake have to wait for each other for longer.
+ * Other interactive work that waits goes first until batch work is owed as much as a turn.
+ */
+static __always_inline bool take_behind(u32 queue, s32 cpu, u64 now)
+{
+	struct grown_state *g = grown_state_of(queue);
+
+	if (!nr_queued(queue) || time_before(now, g->behind_after) || !round_ns_of(queue, now) ||
+	    (interactive_waits(cpu) && g->owed_ns < (s64)OWED_MAX_NS / 2) || is_postponed(cpu, now))
+		return false;
+	/* Turns end at ticks, which are at the same time everywhere, and each CPU may take one then. */
+	if (take_out_of_turn(queue, cpu, SCAN_BEHIND, now, SCAN_DEPTH))
+		return true;
+	g->behind_after = now + SCAN_AGAIN_NS;
+	return false;
+}
+
 static __always_inline bool rescue_overtaken(s32 cpu, u64 now)
 {
 	if (!take_starved_task(cpu_queue(cpu, QUEUE_INTERACTIVE), cpu, now) &&
@@ -268,9 +324,9 @@ static __always_inline u64 batch_stall_max_ns(void)
 /*
  * Step 0. Placement keeps CPUs so busy that a shared queue may never come up; one that aged past the
  * threshold goes before everything. Batch work only when other work ran here since its last turn and that which runs
- * has not just begun, or when young programs have all of its turns.
+ * has not just begun, when young programs have all of its turns, or for what is behind while what runs is not @is_amid_run.
  */
-VERIFIED_ONCE bool rescue_overflow(s32 cpu, bool has_just_begun, u64 now)
+VERIFIED_ONCE bool rescue_overflow(s32 cpu, bool has_just_begun, bool is_amid_run, u64 now)
 {
 	u32 own_batch = cpu_queue(cpu, QUEUE_BATCH);
 	u32 node_batch = node_queue(cpu, QUEUE_BATCH);
@@ -280,6 +336,7 @@ VERIFIED_ONCE bool rescue_overflow(s32 cpu, bool has_just_begun, u64 now)
 		return true;
 	if (queue_take_late(node_queue(cpu, QUEUE_INTERACTIVE), now, limits.overflow_rescue_ns) ||
 	    take_grown(node_batch, cpu, now) ||
+	    (!is_amid_run && take_behind(node_batch, cpu, now)) ||
 	    (!has_just_begun && cpu_ctx_of(cpu)->since_batch &&
 	     ((is_stalled(own_batch, now, stall_ns) && !is_postponed(cpu, now) &&
 	       queue_take_head(own_batch, now)) ||

@@ -109,6 +109,15 @@ pub fn irregular(
         .collect()
 }
 
+/// Batch work that waits in the queue of its node, and is through with its runs within a millisecond: nobody who waits with
+/// it is behind because of them.
+pub fn waiting_for_a_moment(m: &mut Machine) -> Task {
+    let task = waiting(m, BATCH);
+    m.set_history(task, 1, 1, MS);
+    assert_eq!(tier(m, task), BATCH);
+    task
+}
+
 /// A settled task that waits in the queue of its node and preempts no batch work.
 pub fn waiting(m: &mut Machine, tier: u32) -> Task {
     let task = asleep(m, tier, 0);

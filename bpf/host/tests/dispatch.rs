@@ -224,7 +224,7 @@ fn batch_work_that_had_its_part_is_forced_no_more_until_none_of_it_ran_for_a_whi
             let elsewhere = scenes::running(&mut m, INTERACTIVE, 1);
             m.bind(elsewhere, &[1]);
         }
-        let batch = [(); 2].map(|()| scenes::waiting(&mut m, BATCH));
+        let batch = [(); 2].map(|()| scenes::waiting_for_a_moment(&mut m));
         m.advance(20 * MS);
         if is_owed {
             m.hold(1);

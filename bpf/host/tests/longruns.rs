@@ -5,7 +5,8 @@ use pandemonium_bpf_host::machine::{
     BATCH, Counter, INTERACTIVE, Kind, LAT_CRITICAL, Machine, Task,
 };
 use pandemonium_bpf_host::scenes::{
-    held, order, rest_of_runs, running, short_in_bursts, slice_of, two_nodes, waiting, with_knobs,
+    held, order, rest_of_runs, running, short_in_bursts, slice_of, two_nodes, waiting,
+    waiting_for_a_moment, with_knobs,
 };
 use pandemonium_policy::Limits;
 use pandemonium_policy::limits::LONGRUN_NS;
@@ -71,7 +72,7 @@ fn a_longrun_leaves_as_many_runs_before_batch_as_there_are_cpus() {
         m.unhold(1);
         let elsewhere = running(&mut m, INTERACTIVE, 1);
         m.bind(elsewhere, &[1]);
-        let batch = [(); 2].map(|()| waiting(&mut m, BATCH));
+        let batch = [(); 2].map(|()| waiting_for_a_moment(&mut m));
         m.advance(waited_ns);
         m.hold(1);
         let others: Vec<Task> = (0..8).map(|_| waiting(&mut m, INTERACTIVE)).collect();
@@ -129,7 +130,7 @@ fn a_batch_queue_waits_since_it_was_last_served_not_since_its_task_came() {
         for (since_ns, rescues) in [(sojourn_ns, 0), (sojourn_ns + 1, 1)] {
             let mut m = held(2);
             m.set_knobs(&with_knobs(|knobs| knobs.sojourn_thresh_ns = sojourn_ns));
-            let batch = [(); 2].map(|()| waiting(&mut m, BATCH));
+            let batch = [(); 2].map(|()| waiting_for_a_moment(&mut m));
             m.advance(sojourn_ns);
             m.unhold(0);
             assert_eq!(m.running(0), Some(batch[0]));
