@@ -197,7 +197,7 @@ pub const GROWTH_WORKLOADS: [Workload; 3] = [
 ];
 
 /// What crowds do to each other: chosen by name only.
-pub const CROWD_WORKLOADS: [Workload; 10] = [
+pub const CROWD_WORKLOADS: [Workload; 11] = [
     workload(
         "hogs",
         "six spinners per CPU, and nothing else",
@@ -217,6 +217,11 @@ pub const CROWD_WORKLOADS: [Workload; 10] = [
         "sleepers",
         "four sleepers of 2 ms per CPU beside a spinner per CPU",
         crowds::sleepers,
+    ),
+    workload(
+        "longsleepers",
+        "eight sleepers of 7 ms per CPU beside a spinner per CPU",
+        crowds::long_sleepers,
     ),
     workload(
         "together",

@@ -19,7 +19,7 @@ use crate::run::{self, Run, burn};
 use crate::stats::Samples;
 use crate::sys;
 
-/// Sleepers of each CPU: in `sleepers`, in `beginthreads` and in `bound`.
+/// Sleepers of each CPU in `sleepers`, in `beginthreads` and in `bound`.
 const SLEEPERS_PER_CPU: usize = 4;
 /// They run for as long as they sleep, and want twice what there is.
 const LONG_SLEEPER: Rhythm = Rhythm {
@@ -29,6 +29,13 @@ const LONG_SLEEPER: Rhythm = Rhythm {
 };
 /// What the thread that wakes shortly beside them does.
 const SHORT_NS: u64 = 100_000;
+/// Sleepers of each CPU in `longsleepers`, of which each wants a quarter of one, and so all of them twice what there is.
+const MANY_SLEEPERS_PER_CPU: usize = 8;
+const LONGER_SLEEPER: Rhythm = Rhythm {
+    min_ns: 10_500_000,
+    max_ns: 31_500_000,
+    work_ns: 7_000_000,
+};
 /// They all but compute.
 const ALMOST_HOG: Rhythm = Rhythm {
     min_ns: 5_000_000,
@@ -126,11 +133,18 @@ pub fn sleepers(scene: &Scene) -> Result<Figures, String> {
     beside_hogs(scene, |run| {
         thread::scope(|scope| {
             let short = run::thread(scope, "wl-probe", || probe_from(run, rhythm, 0))?;
-            let mut figures = asleep(scene, run, LONG_SLEEPER)?;
+            let mut figures = asleep(scene, run, SLEEPERS_PER_CPU, LONG_SLEEPER)?;
             let short = run::join(short)?.summary();
             figures.push(("short_p99_us", short.p99 as f64 / 1000.0));
             Ok(figures)
         })
+    })
+}
+
+/// Many sleepers of some milliseconds that want twice what there is, and a hog a CPU.
+pub fn long_sleepers(scene: &Scene) -> Result<Figures, String> {
+    beside_hogs(scene, |run| {
+        asleep(scene, run, MANY_SLEEPERS_PER_CPU, LONGER_SLEEPER)
     })
 }
 
@@ -341,21 +355,21 @@ pub fn bound(scene: &Scene) -> Result<Figures, String> {
         sys::set_affinity_of(pid, &scene.cpus[..1])
             .map_err(|error| format!("a hog cannot be bound ({error})"))?;
     }
-    let mut figures = asleep(scene, run, SHORT_SLEEPER)?;
+    let mut figures = asleep(scene, run, SLEEPERS_PER_CPU, SHORT_SLEEPER)?;
     let record = rivals.finish()?;
     figures.push(("wait_max_us", record.longest_us()));
     figures.push(("share", record.part_of(1, scene)));
     Ok(figures)
 }
 
-/// Four sleepers a CPU: how late each woke, and how long after it should have woken it was through with its work.
-fn asleep(scene: &Scene, run: Run, rhythm: Rhythm) -> Result<Figures, String> {
+/// So many sleepers a CPU: how late each woke, and how long after it should have woken it was through with its work.
+fn asleep(scene: &Scene, run: Run, per_cpu: usize, rhythm: Rhythm) -> Result<Figures, String> {
     let (late, done) = (
         Mutex::new(Samples::default()),
         Mutex::new(Samples::default()),
     );
     thread::scope(|scope| {
-        for seed in 0..(scene.cpus.len() * SLEEPERS_PER_CPU) as u64 {
+        for seed in 0..(scene.cpus.len() * per_cpu) as u64 {
             let (late, done) = (&late, &done);
             run::thread(scope, "wl-sleeper", move || {
                 let (own_late, own_done) = sleep_and_work(run, rhythm, seed);

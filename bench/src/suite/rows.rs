@@ -82,7 +82,7 @@ const fn shown(words: &'static str, workload: &'static str, figure: &'static str
 }
 
 /// All rows. Two of one workload are two sides of the same run.
-pub const ROWS: [Row; 66] = [
+pub const ROWS: [Row; 70] = [
     shown("wake-up on an idle machine p99", "floor", "p99_us"),
     row("wake-up p99", "wakeup", "p99_us", Goal::MediansOfEevdf(2.0)),
     row("burst p99", "burst", "p99_us", Goal::MediansOfEevdf(4.0)),
@@ -249,6 +249,26 @@ pub const ROWS: [Row; 66] = [
     ),
     shown("hogs beside them, longest wait", "sleepers", "wait_max_us"),
     shown("hogs beside them, part of all CPUs", "sleepers", "share"),
+    shown(
+        "sleepers of 7 ms, through with their work p50",
+        "longsleepers",
+        "done_p50_us",
+    ),
+    shown(
+        "sleepers of 7 ms, through with their work p99",
+        "longsleepers",
+        "done_p99_us",
+    ),
+    shown(
+        "hogs beside those of 7 ms, longest wait",
+        "longsleepers",
+        "wait_max_us",
+    ),
+    shown(
+        "hogs beside those of 7 ms, part of all CPUs",
+        "longsleepers",
+        "share",
+    ),
     shown(
         "threads that wake at once, the last one done p50",
         "together",
