@@ -109,7 +109,7 @@ struct queue_state queues[NR_QUEUES];
  * @young_ns is when one of the queue's grown tasks last began while young programs waited or ran.
  * @claimed_ns is when a CPU last took of the whole queue what was due, young or grown.
  * @owed_ns is how much CPU time the whole queue has had less than its part of, or more if negative; see note_part().
- * @sleeper_ns is when what sleeps between its runs, and runs for long, last began to run on a CPU of the node.
+ * @passing_ns is when what goes before others, since it woke for a long run or is young, last began to run on a CPU of the node.
  * @behind_after is when those that have waited for more than a round are looked for again.
  */
 struct grown_state {
@@ -122,7 +122,7 @@ struct grown_state {
 	u64 young_ns;
 	u64 claimed_ns;
 	s64 owed_ns;
-	u64 sleeper_ns;
+	u64 passing_ns;
 	u64 behind_after;
 } __attribute__((aligned(CACHE_LINE)));
 

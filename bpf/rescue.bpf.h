@@ -175,15 +175,16 @@ static __always_inline bool may_pass_young(const struct task_struct *p, const st
 	       vtime_diff(t->vtime, queue_state_of(t->queue)->clock) <= (s64)LAUNCH_CREDIT_NS;
 }
 
-/* How long a round of all that wait for a CPU of the node takes; 0 if nothing that is in it sleeps between long runs. */
-static __always_inline u64 round_ns_of(u32 batch, u64 now)
+/* How long a round of all that wait for this CPU takes; 0 if nobody in it goes before others because it woke or began. */
+static __always_inline u64 round_ns_of(s32 cpu, u64 now)
 {
-	u64 waiting = nr_queued(batch) + nr_queued(batch - QUEUE_BATCH);
-	u64 round_ns = ROUND_EACH_NS * waiting / nr_cpus_of(batch);
+	u32 batch = node_queue(cpu, QUEUE_BATCH);
+	u32 nr_cpus = nr_cpus_of(batch);
+	u64 round_ns = ROUND_EACH_NS * nr_sharing(cpu, nr_cpus) / nr_cpus;
 
 	if (round_ns < ROUND_LEAST_NS)
 		round_ns = ROUND_LEAST_NS;
-	return time_delta(now, grown_state_of(batch)->sleeper_ns) < round_ns ? round_ns : 0;
+	return time_delta(now, grown_state_of(batch)->passing_ns) < round_ns ? round_ns : 0;
 }
 
 /* Whether it has waited for longer than a round; what counts less waits as much longer. */
@@ -219,7 +220,7 @@ static __always_inline bool goes_out_of_turn(const struct task_struct *p, const 
  */
 VERIFIED_ONCE bool take_out_of_turn(u32 queue, s32 cpu, u32 scan, u64 now, u32 depth)
 {
-	u64 round_ns = round_ns_of(queue, now);
+	u64 round_ns = round_ns_of(cpu, now);
 	struct task_struct *p;
 
 	bpf_for_each(scx_dsq, p, queue, scan == SCAN_STARVED_TAIL ? SCX_DSQ_ITER_REV : 0) {
@@ -285,16 +286,18 @@ static __always_inline bool take_grown(u32 queue, s32 cpu, u64 now)
 }
 
 /*
- * What sleeps between its runs wakes ahead of batch work that does not, and would leave it nothing if all of it wants more
- * than there is: so what has waited for a round has a turn. Nor do those that wake have to wait for each other for longer.
- * Other interactive work that waits goes first until batch work is owed as much as a turn.
+ * What sleeps between its runs wakes ahead of batch work that does not, and what was just launched goes before both. Where
+ * those want all there is, others would have nothing until step 0 finds them: so what has waited for a round has a turn. Nor
+ * do those that wake wait for each other for longer. Launches go first, and other interactive work until batch work is owed
+ * as much as a turn.
  */
 static __always_inline bool take_behind(u32 queue, s32 cpu, u64 now)
 {
 	struct grown_state *g = grown_state_of(queue);
 
-	if (!nr_queued(queue) || time_before(now, g->behind_after) || !round_ns_of(queue, now) ||
-	    (interactive_waits(cpu) && g->owed_ns < (s64)OWED_MAX_NS / 2) || is_postponed(cpu, now))
+	if (!nr_queued(queue) || time_before(now, g->behind_after) || !round_ns_of(cpu, now) ||
+	    g->launching > 0 || (interactive_waits(cpu) && g->owed_ns < (s64)OWED_MAX_NS / 2) ||
+	    is_postponed(cpu, now))
 		return false;
 	/* Turns end at ticks, which are at the same time everywhere, and each CPU may take one then. */
 	if (take_out_of_turn(queue, cpu, SCAN_BEHIND, now, SCAN_DEPTH))

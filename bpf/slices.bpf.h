@@ -5,16 +5,22 @@
 #ifndef __PANDEMONIUM_SLICES_BPF_H
 #define __PANDEMONIUM_SLICES_BPF_H
 
+/* How many wait for the CPUs of the node, if as many waited for each of them alone as for this one. */
+static __always_inline u64 nr_sharing(s32 cpu, u32 nr_cpus)
+{
+	u64 own = nr_queued(cpu_queue(cpu, QUEUE_BATCH)) +
+		  nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE));
+
+	return nr_queued(node_queue(cpu, QUEUE_BATCH)) +
+	       nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)) + own * nr_cpus;
+}
+
 static __always_inline u64 batch_slice(struct task_struct *p, const struct task_ctx *t, s32 cpu)
 {
 	u32 nr_cpus = nr_cpus_of(node_queue(cpu, QUEUE_BATCH));
-	u64 own = nr_queued(cpu_queue(cpu, QUEUE_BATCH)) +
-		  nr_queued(cpu_queue(cpu, QUEUE_INTERACTIVE));
-	u64 queued = nr_queued(node_queue(cpu, QUEUE_BATCH)) +
-		     nr_queued(node_queue(cpu, QUEUE_INTERACTIVE)) + own * nr_cpus;
 
-	return slice_of_batch(knobs.batch_slice_ns, shared_weight(p->scx.weight, t->share), queued,
-			      nr_cpus);
+	return slice_of_batch(knobs.batch_slice_ns, shared_weight(p->scx.weight, t->share),
+			      nr_sharing(cpu, nr_cpus), nr_cpus);
 }
 
 /*
