@@ -106,3 +106,20 @@ fn short_work_goes_before_what_is_behind_while_that_has_its_part() {
         assert!(waited_ns <= 8 * MS, "{nr_cpus} CPUs: {waited_ns}");
     }
 }
+
+#[test]
+fn hogs_wait_for_no_more_than_a_round_while_others_begin_beside_them() {
+    for nr_cpus in [2, 4, 8] {
+        for (first, later) in [(1, 4), (2, 4), (2, 2)] {
+            let mut m = Machine::with_cpus(nr_cpus);
+            let old = hogs(&mut m, first * nr_cpus);
+            m.run_for(500 * MS);
+            old.iter().for_each(|&hog| m.forget_wait(hog));
+            hogs(&mut m, later * nr_cpus);
+            m.run_for(SEC);
+            let waited_ns = longest_wait_ns(&m, &old);
+            let scene = format!("{first} and {later} a CPU at {nr_cpus}: {waited_ns}");
+            assert!(waited_ns <= 36 * MS, "{scene}");
+        }
+    }
+}
