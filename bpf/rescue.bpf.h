@@ -176,7 +176,7 @@ static __always_inline bool may_pass_young(const struct task_struct *p, const st
 }
 
 /* How long a round of all that wait for this CPU takes; 0 if nobody in it goes before others because it woke or began. */
-static __always_inline u64 round_ns_of(s32 cpu, u64 now)
+VERIFIED_ONCE u64 round_ns_of(s32 cpu, u64 now)
 {
 	u32 batch = node_queue(cpu, QUEUE_BATCH);
 	u32 nr_cpus = nr_cpus_of(batch);
@@ -205,9 +205,12 @@ enum scan {
 	SCAN_BEHIND,
 };
 
-static __always_inline bool goes_out_of_turn(const struct task_struct *p, const struct task_ctx *t,
-					     u32 scan, u64 round_ns, u64 now)
+/* Within the loop that asks it the verifier would look at every outcome in every state. */
+VERIFIED_ONCE bool goes_out_of_turn(const struct task_struct *p __arg_trusted,
+				    const struct task_ctx *t, u32 scan, u64 round_ns, u64 now)
 {
+	if (!t)
+		return false;
 	if (scan == SCAN_GROWN)
 		return may_pass_young(p, t);
 	return scan == SCAN_BEHIND ? is_behind(p, t, round_ns, now) : is_starved(p, t, now);
