@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::conditions;
-use crate::results::{OURS, Place, Results};
+use crate::results::{OURS, Place, Results, cpus_in_words};
 use crate::suite::{ROWS, Row};
 use crate::verdict::number;
 
@@ -177,8 +177,10 @@ impl Comparison {
             };
             let _ = write!(
                 text,
-                "{word}  {}, {cpus} CPUs{kind}, {}",
-                figure.scheduler, figure.row.words
+                "{word}  {}, {}{kind}, {}",
+                figure.scheduler,
+                cpus_in_words(*cpus),
+                figure.row.words
             );
             if let Some(after) = figure.after {
                 let (from, to) = (number(figure.before), number(after));

@@ -257,6 +257,11 @@ impl Place<'_> {
     }
 }
 
+/// A number of CPUs, for people.
+pub fn cpus_in_words(cpus: usize) -> String {
+    format!("{cpus} CPU{}", if cpus == 1 { "" } else { "s" })
+}
+
 /// The value of a label, as [`Value::to_line`] writes it: none has a quotation mark in it.
 pub(crate) fn label<'a>(labels: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = labels.split_once(&format!("{name}=\""))?;
@@ -296,8 +301,10 @@ impl Value {
             round,
         } = &self.label;
         format!(
-            "{} {} under {scheduler}, {cpus} CPUs, {time} time, round {round}",
-            self.workload, self.figure
+            "{} {} under {scheduler}, {}, {time} time, round {round}",
+            self.workload,
+            self.figure,
+            cpus_in_words(*cpus)
         )
     }
 
@@ -458,6 +465,11 @@ pub(crate) mod tests {
         assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(vec![3.0, 1.0]), Some(2.0));
         assert_eq!(median(Vec::new()), None);
+    }
+
+    #[test]
+    fn one_cpu_is_not_written_as_several() {
+        assert_eq!([1, 2].map(cpus_in_words), ["1 CPU", "2 CPUs"]);
     }
 
     #[test]

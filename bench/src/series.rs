@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::results::{Label, Results};
+use crate::results::{Label, Results, cpus_in_words};
 use crate::suite::{Figures, SERVICE, Workload};
 use crate::under::{self, Under};
 use crate::{run, sys};
@@ -51,11 +51,11 @@ impl Series {
                 continue;
             }
             tell(&format!(
-                "{} of {}, {}, {} CPUs, round {}, {}: {}",
+                "{} of {}, {}, {}, round {}, {}: {}",
                 number + 1,
                 self.workloads.len(),
                 self.label.scheduler,
-                self.label.cpus,
+                cpus_in_words(self.label.cpus),
                 self.label.round,
                 workload.name,
                 words(&figures)

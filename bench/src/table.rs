@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::results::{EEVDF, Place, REAL, Results, VIRTUAL};
+use crate::results::{EEVDF, Place, REAL, Results, VIRTUAL, cpus_in_words};
 use crate::suite::{ROWS, Row};
 use crate::verdict::{Outcome, Verdict, judge, number};
 use crate::{conditions, interval};
@@ -15,7 +15,11 @@ pub fn text(results: &Results) -> String {
         let here = Place { time: &time, cpus };
         let conditions = conditions::words_of(&results.conditions, &here);
         let comma = if conditions.is_empty() { "" } else { ", " };
-        let _ = writeln!(text, "{cpus} CPUs, {time} time{comma}{conditions}");
+        let _ = writeln!(
+            text,
+            "{}, {time} time{comma}{conditions}",
+            cpus_in_words(cpus)
+        );
         text.push_str(&lay_out(&lines(results, &here, &schedulers)));
         text.push('\n');
     }
@@ -148,7 +152,7 @@ fn summary(results: &Results, time: &str, cpus: &[usize]) -> String {
     }
     rows.sort_by_key(|(outcome, _)| *outcome);
     let mut head = vec![schedulers.join(" / "), "goal".to_owned()];
-    head.extend(cpus.iter().map(|cpus| format!("{cpus} CPUs")));
+    head.extend(cpus.iter().copied().map(cpus_in_words));
     let mut text = format!("| {} |\n|{}\n", head.join(" | "), "---|".repeat(head.len()));
     for (_, line) in rows {
         let _ = writeln!(text, "| {} |", line.join(" | "));

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{MARGIN, MIDDLE, PANEL, SMALL, colour, frame, title};
-use crate::results::{OURS, Place, Results};
+use crate::results::{OURS, Place, Results, cpus_in_words};
 use crate::suite::{Goal, ROWS, Row};
 use crate::verdict::{limit, number};
 
@@ -44,6 +44,7 @@ fn panel(results: &Results, time: &str, cpus: &[usize], row: &Row) -> Option<Str
     let bar = group * FILLED / schedulers.len() as f64;
     let mut text = title(row.words, &heading(row));
     for (at, count) in cpus.iter().enumerate() {
+        let cpus = cpus_in_words(*count);
         let x = left + group * at as f64;
         for (index, name) in schedulers.iter().enumerate() {
             let Some(value) = value(*count, name) else {
@@ -56,7 +57,7 @@ fn panel(results: &Results, time: &str, cpus: &[usize], row: &Row) -> Option<Str
             let _ = writeln!(
                 text,
                 "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{tall:.1}\" fill=\"{}\">\
-                 <title>{name}, {count} CPUs: {written} {}</title></rect>",
+                 <title>{name}, {cpus}: {written} {}</title></rect>",
                 base - tall,
                 bar * 0.9,
                 colour(index),
@@ -75,7 +76,7 @@ fn panel(results: &Results, time: &str, cpus: &[usize], row: &Row) -> Option<Str
         let middle = x + group * FILLED / 2.0;
         let _ = writeln!(
             text,
-            "<text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{count} CPUs</text>",
+            "<text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{cpus}</text>",
             base + VALUES + 14.0
         );
         let Some(limit) = limit(results, &Place { time, cpus: *count }, row) else {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::{MARGIN, MIDDLE, PANEL, SMALL, colour, frame, title};
-use crate::results::{Place, Results};
+use crate::results::{Place, Results, cpus_in_words};
 use crate::suite::growth::{NAMES, RUNNABLE};
 use crate::verdict::number;
 
@@ -29,13 +29,13 @@ pub fn curves(results: &Results) -> Option<String> {
     let places: Vec<usize> = places.iter().filter(|p| p.0 == TIME).map(|p| p.1).collect();
     let beside = places.iter().filter_map(|cpus| {
         by(
-            &format!("wake-up p50 by runnable tasks, {cpus} CPUs"),
+            &format!("wake-up p50 by runnable tasks, {}", cpus_in_words(*cpus)),
             &|name| figures(results, *cpus, name, "runnable", &RUNNABLE),
         )
     });
     let seen = places.iter().filter_map(|cpus| {
         by(
-            &format!("pipe p50 by programs seen, {cpus} CPUs"),
+            &format!("pipe p50 by programs seen, {}", cpus_in_words(*cpus)),
             &|name| figures(results, *cpus, name, "names", &NAMES),
         )
     });
