@@ -4,10 +4,10 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use futures_util::{StreamExt, future};
+use futures_util::{FutureExt, StreamExt, future};
 use pandemonium_policy::{PowerProfile, PowerSituation, PowerSource};
 use tokio::sync::watch;
-use zbus::fdo::{DBusProxy, NameOwnerChangedStream, PropertiesChanged};
+use zbus::fdo::{DBusProxy, NameOwnerChanged, NameOwnerChangedStream, PropertiesChanged};
 use zbus::message::Type;
 use zbus::names::{BusName, OwnedUniqueName};
 use zbus::proxy::CacheProperties;
@@ -235,6 +235,8 @@ struct Service {
     owner: Option<OwnedUniqueName>,
     owners: NameOwnerChangedStream,
     signals: MessageStream,
+    /// A signal that came before it was known who owns the name by then.
+    held: Option<Message>,
 }
 
 /// What a service makes heard.
@@ -266,6 +268,7 @@ impl Service {
             owner,
             owners,
             signals,
+            held: None,
         })
     }
 
@@ -273,23 +276,37 @@ impl Service {
     async fn next(&mut self) -> zbus::Result<Heard> {
         let gone = || zbus::Error::Failure("the bus is gone".into());
         loop {
-            tokio::select! {
-                change = self.owners.next() => {
-                    let change = change.ok_or_else(gone)?;
-                    let arguments = change.args()?;
-                    self.owner = arguments.new_owner().as_ref().map(|owner| owner.to_owned().into());
-                    log::debug!("{} is {}", self.name, if self.owner.is_some() { "there" } else { "gone" });
-                    return Ok(Heard::Owner);
-                }
-                signal = self.signals.next() => {
-                    let signal = signal.ok_or_else(gone)??;
-                    let is_its = self.owner.is_some()
-                        && signal.header().sender() == self.owner.as_deref();
-                    if is_its {
-                        return Ok(Heard::Signal(signal));
+            let signal = match self.held.take() {
+                Some(signal) => signal,
+                None => tokio::select! {
+                    change = self.owners.next() => {
+                        return self.belongs_to(change.ok_or_else(gone)?);
                     }
-                }
+                    signal = self.signals.next() => signal.ok_or_else(gone)??,
+                },
+            };
+            let sender = signal.header().sender().cloned();
+            if self.owner.is_some() && sender.as_ref() == self.owner.as_deref() {
+                return Ok(Heard::Signal(signal));
+            }
+            // The bus says who a new owner is before that says anything, but two streams are read in any order.
+            if let Some(change) = self.owners.next().now_or_never() {
+                self.held = Some(signal);
+                return self.belongs_to(change.ok_or_else(gone)?);
             }
         }
+    }
+
+    fn belongs_to(&mut self, change: NameOwnerChanged) -> zbus::Result<Heard> {
+        let arguments = change.args()?;
+        let owner = arguments.new_owner().as_ref();
+        self.owner = owner.map(|owner| owner.to_owned().into());
+        let state = if self.owner.is_some() {
+            "there"
+        } else {
+            "gone"
+        };
+        log::debug!("{} is {state}", self.name);
+        Ok(Heard::Owner)
     }
 }

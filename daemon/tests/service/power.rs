@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use futures_util::StreamExt;
-use pandemonium_api::{BUS_NAME, BusError, POWER_MAP_AS_SHIPPED, explain, state};
+use pandemonium_api::{BUS_NAME, BusError, Metrics1Proxy, POWER_MAP_AS_SHIPPED, explain, state};
+use rustix::process::Signal;
 use zbus::Variant;
 
 use crate::dbusmock::{Mock, Service, announce_as};
@@ -273,29 +274,56 @@ async fn the_map_is_replaced_announced_once_and_checked_first() {
     assert_eq!(announced.into_iter().collect::<BTreeMap<_, _>>(), shown);
 }
 
+async fn sampled(metrics: &Metrics1Proxy<'_>) -> u64 {
+    metrics.sampled_usec().await.unwrap()
+}
+
+async fn goes_on(metrics: &Metrics1Proxy<'_>) {
+    let before = sampled(metrics).await;
+    until("windows are measured", async || {
+        sampled(metrics).await > before
+    })
+    .await;
+}
+
+async fn stands_still(metrics: &Metrics1Proxy<'_>) {
+    until("nothing is measured", async || {
+        let before = sampled(metrics).await;
+        tokio::time::sleep(std::time::Duration::from_millis(400)).await;
+        before == sampled(metrics).await
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn windows_around_a_sleep_say_nothing() {
     let world = World::start("tick_ms = 100\nbackoff_ms = 40\n").await;
     let metrics = world.metrics().await;
-    let sampled = async || metrics.sampled_usec().await.unwrap();
-    let goes_on = async || {
-        let before = sampled().await;
-        until("windows are measured", async || sampled().await > before).await;
-    };
-    goes_on().await;
+    goes_on(&metrics).await;
     let logind = Mock::start(&world, Service::Logind, "{}").await;
     logind.emit("PrepareForSleep", true).await;
-    let is_still = async || {
-        let before = sampled().await;
-        tokio::time::sleep(std::time::Duration::from_millis(400)).await;
-        before == sampled().await
-    };
-    until("nothing is measured", is_still).await;
+    stands_still(&metrics).await;
     logind.emit("PrepareForSleep", false).await;
-    goes_on().await;
+    goes_on(&metrics).await;
 
     logind.emit("PrepareForSleep", true).await;
-    until("nothing is measured", is_still).await;
+    stands_still(&metrics).await;
     logind.stop().await;
-    goes_on().await;
+    goes_on(&metrics).await;
+}
+
+#[tokio::test]
+async fn what_a_service_says_as_soon_as_it_is_there_is_heard() {
+    let world = World::start("tick_ms = 100\nbackoff_ms = 40\n").await;
+    let metrics = world.metrics().await;
+    for _ in 0..6 {
+        // The daemon finds the name's new owner and what that said at the same moment.
+        world.signal(Signal::STOP);
+        let logind = Mock::start(&world, Service::Logind, "{}").await;
+        logind.emit("PrepareForSleep", true).await;
+        world.signal(Signal::CONT);
+        stands_still(&metrics).await;
+        logind.stop().await;
+        goes_on(&metrics).await;
+    }
 }
