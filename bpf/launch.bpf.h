@@ -63,6 +63,24 @@ VERIFIED_ONCE u64 next_grown_turn(u32 queue, u64 now)
 	return part > 1 ? since + wait_ns : now;
 }
 
+/*
+ * Whether batch work is young and no longer being launched, and there are as many young programs as CPUs: fewer are launches,
+ * for which whoever waits behind them has to wait.
+ */
+VERIFIED_ONCE bool is_one_of_many_young(const struct task_struct *p __arg_trusted,
+					const struct task_ctx *t)
+{
+	const struct grown_state *g;
+	s32 nr_young;
+
+	if (!t || t->queue < NODE_QUEUES || !is_young(t) || is_being_launched(p, t))
+		return false;
+	g = grown_state_of(t->queue);
+	nr_young = (s32)nr_queued(t->queue) + queue_state_of(t->queue)->running - g->waiting -
+		   g->running;
+	return nr_young >= (s32)nr_cpus_of(t->queue);
+}
+
 /* Whether one that is being launched does. */
 static __always_inline bool launch_waits(s32 cpu)
 {

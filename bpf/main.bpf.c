@@ -178,7 +178,7 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	c->expected_end = now + usual_rest_ns(t->avg_runtime_ns, t->awake_run_ns);
 	c->boosted = is_boosted(t);
 	c->tier = tier_on_cpu(t);
-	if (is_long_sleeper(t) || (t->queue & QUEUE_BATCH && is_young(t)))
+	if (is_long_sleeper(t) || (t->queue & QUEUE_BATCH && is_one_of_many_young(p, t)))
 		grown_state_of(c->node_queue)->passing_ns = now;
 	if (!(t->queue & QUEUE_BATCH)) {
 		c->since_batch++;
