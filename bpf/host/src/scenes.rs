@@ -88,6 +88,14 @@ pub fn spawn(m: &mut Machine, cpu: u32, run_ns: u64, sleep_ns: u64) -> Task {
     task
 }
 
+/// So many that compute all the time, forked on one CPU after the other.
+pub fn spawn_hogs(m: &mut Machine, nr: u32) -> Vec<Task> {
+    let nr_cpus = m.nr_cpus();
+    (0..nr)
+        .map(|hog| spawn(m, hog % nr_cpus, 100_000 * MS, 0))
+        .collect()
+}
+
 /// So many sleepers on each CPU, which run and sleep for random times within these bounds, µs.
 pub fn irregular(
     m: &mut Machine,

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use pandemonium_bpf_host::machine::{BATCH, INTERACTIVE, Machine, Task};
-use pandemonium_bpf_host::scenes::{irregular, longest_wait_ns, spawn};
+use pandemonium_bpf_host::scenes::{irregular, longest_wait_ns, spawn, spawn_hogs};
 
 const MS: u64 = 1_000_000;
 const SEC: u64 = 1_000 * MS;
@@ -12,13 +12,6 @@ fn sleepers(m: &mut Machine, per_cpu: u32, run_us: u64, percent: u64, seed: u64)
     let sleep_us = run_us * (100 - percent) / percent;
     let runs = run_us * 97 / 100..=run_us * 105 / 100;
     irregular(m, per_cpu, runs, sleep_us / 2..=sleep_us * 3 / 2, seed)
-}
-
-fn hogs(m: &mut Machine, nr: u32) -> Vec<Task> {
-    let nr_cpus = m.nr_cpus();
-    (0..nr)
-        .map(|hog| spawn(m, hog % nr_cpus, 100 * SEC, 0))
-        .collect()
 }
 
 /// What each had in a second, ns.
@@ -37,7 +30,7 @@ fn what_computes_has_its_part_beside_sleepers_that_want_twice_what_there_is() {
             for nr_hogs in [1, nr_cpus] {
                 let mut m = Machine::with_cpus(nr_cpus);
                 let others = sleepers(&mut m, 8, run_us, 25, 0);
-                let hogs = hogs(&mut m, nr_hogs);
+                let hogs = spawn_hogs(&mut m, nr_hogs);
                 m.run_for(300 * MS);
                 others.iter().for_each(|&task| m.forget_wait(task));
                 let had = in_a_second(&mut m, &hogs);
@@ -58,7 +51,7 @@ fn nobody_waits_for_long_beside_sleepers_that_want_all_there_is() {
         for run_us in [3000, 5000, 7000, 12_000, 25_000] {
             let mut m = Machine::with_cpus(nr_cpus);
             let others = sleepers(&mut m, 4, run_us, 25, 1);
-            let hogs = hogs(&mut m, nr_cpus);
+            let hogs = spawn_hogs(&mut m, nr_cpus);
             m.run_for(300 * MS);
             others.iter().for_each(|&task| m.forget_wait(task));
             in_a_second(&mut m, &hogs);
@@ -74,7 +67,7 @@ fn what_counts_less_has_less_there_as_well() {
     for nr_cpus in [2, 4, 8] {
         let mut m = Machine::with_cpus(nr_cpus);
         sleepers(&mut m, 8, 7000, 25, 0);
-        let hogs = hogs(&mut m, 2 * nr_cpus);
+        let hogs = spawn_hogs(&mut m, 2 * nr_cpus);
         for hog in &hogs[..nr_cpus as usize] {
             m.set_weight(*hog, 10);
         }
@@ -93,7 +86,7 @@ fn what_counts_less_has_less_there_as_well() {
 fn short_work_goes_before_what_is_behind_while_that_has_its_part() {
     for nr_cpus in [2, 4, 8] {
         let mut m = Machine::with_cpus(nr_cpus);
-        hogs(&mut m, 4 * nr_cpus);
+        spawn_hogs(&mut m, 4 * nr_cpus);
         m.run_for(400 * MS);
         let light: Vec<Task> = (0..nr_cpus)
             .map(|cpu| spawn(&mut m, cpu, 2 * MS, 18 * MS))
@@ -112,10 +105,10 @@ fn hogs_wait_for_no_more_than_a_round_while_others_begin_beside_them() {
     for nr_cpus in [2, 4, 8] {
         for (first, later) in [(1, 4), (2, 4), (2, 2)] {
             let mut m = Machine::with_cpus(nr_cpus);
-            let old = hogs(&mut m, first * nr_cpus);
+            let old = spawn_hogs(&mut m, first * nr_cpus);
             m.run_for(500 * MS);
             old.iter().for_each(|&hog| m.forget_wait(hog));
-            hogs(&mut m, later * nr_cpus);
+            spawn_hogs(&mut m, later * nr_cpus);
             m.run_for(SEC);
             let waited_ns = longest_wait_ns(&m, &old);
             let scene = format!("{first} and {later} a CPU at {nr_cpus}: {waited_ns}");

@@ -4,7 +4,7 @@
 use pandemonium_bpf_host::machine::{
     BATCH, Counter, IDLE, INTERRUPTIBLE, Machine, TICK_NS, Task, UNINTERRUPTIBLE,
 };
-use pandemonium_bpf_host::scenes::{self, held, lag, longest_wait_ns, order, spawn};
+use pandemonium_bpf_host::scenes::{self, held, lag, longest_wait_ns, order, spawn, spawn_hogs};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -308,13 +308,6 @@ fn what_is_grown_uses_up_its_lead_as_well_while_nobody_waits() {
             assert!(lead <= TICK_NS as i64, "{nr_cpus} CPUs: {lead}");
         }
     }
-}
-
-fn spawn_hogs(m: &mut Machine, nr: u32) -> Vec<Task> {
-    let nr_cpus = m.nr_cpus();
-    (0..nr)
-        .map(|hog| spawn(m, hog % nr_cpus, 100 * SEC, 0))
-        .collect()
 }
 
 #[test]
