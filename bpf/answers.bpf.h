@@ -2,7 +2,8 @@
 /*
  * How long a CPU takes for a wake-up: from when its timer was due, or another interrupt came, until what it wakes runs. One
  * whose time is taken by interrupts, by the firmware or, in a virtual machine, by others takes longer, and then a wake-up
- * asks another one.
+ * asks another one. And how long to hand it over, from when one task sleeps until the other runs, which is the same way
+ * through the kernel whoever they are: tasks that wake each other stay where that takes least.
  */
 #ifndef __PANDEMONIUM_ANSWERS_BPF_H
 #define __PANDEMONIUM_ANSWERS_BPF_H
@@ -22,6 +23,16 @@
 #define ANSWERS_LEFT   (ANSWERS_MIN / 2)
 /* As a shift: by this part the quickest counts as slower at the tick of each other CPU. */
 #define QUICKEST_FADE_SHIFT 8
+
+/* A CPU that is handed over within this time is as good as any. */
+#define HANDOVER_QUICK_NS (5 * NSEC_PER_USEC_)
+/* One handover counts for no more than this. */
+#define HANDOVER_MAX_NS (100 * NSEC_PER_USEC_)
+/* What it takes is known by so many at a time; the first time by fewer, which take this long together. */
+#define HANDOVERS_MAX	   64
+#define HANDOVERS_FIRST_NS (400 * NSEC_PER_USEC_)
+/* A CPU of which it has not been measured for so long is tried again. */
+#define HANDOVER_KEPT_NS (30000 * NSEC_PER_MSEC_)
 
 static __always_inline void note_answer(struct cpu_ctx *c, u64 now)
 {
@@ -84,6 +95,46 @@ static __always_inline void compare_answers(struct cpu_ctx *c, u64 now)
 		quickest = c->answer_ns;
 	load_state.quickest_answer = quickest;
 	c->is_late = takes_longer(c->answer_ns, load_state.nr_answering < nr_online ? 0 : quickest);
+}
+
+/* What is known of how long it takes; 0 if nothing is. */
+static __always_inline u32 known_handover_ns(const struct cpu_ctx *c, u64 now)
+{
+	return time_delta(now, c->handover_known_ns) < HANDOVER_KEPT_NS ? c->handover_ns : 0;
+}
+
+/* What the CPU was handed over to runs. */
+static __always_inline void learn_handover(struct cpu_ctx *c, u64 now)
+{
+	u64 took = time_delta(now, c->left_ns);
+	u32 known_ns = known_handover_ns(c, now);
+
+	c->left_ns = 0;
+	c->handovers_ns += took < HANDOVER_MAX_NS ? took : HANDOVER_MAX_NS;
+	c->handovers++;
+	if (c->handovers < HANDOVERS_MAX && (known_ns || c->handovers_ns < HANDOVERS_FIRST_NS))
+		return;
+	took = c->handovers_ns / c->handovers;
+	c->handover_ns = known_ns ? (known_ns + took) / 2 : took;
+	c->handover_known_ns = now;
+	c->handovers = 0;
+	c->handovers_ns = 0;
+	c->looks_away = c->handover_ns > HANDOVER_QUICK_NS;
+}
+
+/* Something runs. If it came in another way, the first that it hands the CPU over to may be better off elsewhere. */
+static __always_inline void note_handover(struct cpu_ctx *c, u64 now)
+{
+	if (c->left_ns)
+		learn_handover(c, now);
+	else
+		c->looks_away = c->handover_ns > HANDOVER_QUICK_NS && known_handover_ns(c, now);
+}
+
+/* What takes less is worth going there: a third less. */
+static __always_inline u32 quicker_than(u32 handover_ns)
+{
+	return handover_ns - handover_ns / 3;
 }
 
 #endif /* __PANDEMONIUM_ANSWERS_BPF_H */

@@ -26,6 +26,14 @@ static __always_inline bool young_waits(s32 cpu)
 	return young_waits_in(node_queue(cpu, QUEUE_BATCH));
 }
 
+/* How many tasks of a batch queue, waiting or running, are not grown. */
+static __always_inline s32 nr_young_in(u32 queue)
+{
+	const struct grown_state *g = grown_state_of(queue);
+
+	return (s32)nr_queued(queue) + queue_state_of(queue)->running - g->waiting - g->running;
+}
+
 /*
  * Until when grown batch work has had its turns once one of it goes before young programs now; 0 if none is to. Where there
  * are as many of those as CPUs, or more, it has its part of the CPUs, and each a turn in a round of all: if one had more it
@@ -40,13 +48,15 @@ VERIFIED_ONCE u64 next_grown_turn(u32 queue, u64 now)
 	u32 nr_cpus = nr_cpus_of(queue);
 	s32 waiting = g->waiting;
 	s32 running = g->running;
-	u32 all = nr_queued(queue) + queue_state_of(queue)->running;
-	u32 nr_grown = waiting + running;
+	s32 nr_young = nr_young_in(queue);
 	s32 part = 1;
 
-	if (waiting <= 0 || running < 0 || all <= nr_grown)
+	if (waiting <= 0 || running < 0 || nr_young <= 0)
 		return 0;
-	if (all - nr_grown >= nr_cpus) {
+	if (nr_young >= (s32)nr_cpus) {
+		u32 nr_grown = waiting + running;
+		u32 all = nr_young + nr_grown;
+
 		part = (nr_cpus * nr_grown + all / 2) / all ?: 1;
 		if (nr_cpus > 1) {
 			wait_ns = GROWN_WAIT_EACH_NS * nr_queued(queue) / nr_cpus;
@@ -70,15 +80,8 @@ VERIFIED_ONCE u64 next_grown_turn(u32 queue, u64 now)
 VERIFIED_ONCE bool is_one_of_many_young(const struct task_struct *p __arg_trusted,
 					const struct task_ctx *t)
 {
-	const struct grown_state *g;
-	s32 nr_young;
-
-	if (!t || t->queue < NODE_QUEUES || !is_young(t) || is_being_launched(p, t))
-		return false;
-	g = grown_state_of(t->queue);
-	nr_young = (s32)nr_queued(t->queue) + queue_state_of(t->queue)->running - g->waiting -
-		   g->running;
-	return nr_young >= (s32)nr_cpus_of(t->queue);
+	return t && t->queue >= NODE_QUEUES && is_young(t) && !is_being_launched(p, t) &&
+	       nr_young_in(t->queue) >= (s32)nr_cpus_of(t->queue);
 }
 
 /* Whether one that is being launched does. */

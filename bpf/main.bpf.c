@@ -169,6 +169,7 @@ void BPF_STRUCT_OPS(pandemonium_running, struct task_struct *p)
 	t->better_cpu = 0;
 	t->leaves = false;
 	c->hands_over = false;
+	note_handover(c, now);
 	c->woke_ns = 0;
 	c->wake_tail_ns = t->wake_tail_ns;
 	note_answer(c, now);
@@ -217,6 +218,8 @@ void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)
 	if (is_time_to_look(t, sleeps))
 		look_at(p, t);
 	if (sleeps) {
+		if (c->hands_over)
+			c->left_ns = now;
 		/* Its turn is over; one that was interrupted goes on. */
 		if (t->queue & QUEUE_BATCH)
 			c->protected_until = 0;

@@ -181,6 +181,15 @@ struct cpu_ctx {
 	/* When it last was, and of how many times that is the average. */
 	u64 answered_ns;
 	u32 answers;
+	/* How long it takes to hand the CPU over, or 0 if nobody knows, and when that was last measured. */
+	u32 handover_ns;
+	u64 handover_known_ns;
+	/* When a task that has handed it over went to sleep, until the other one runs; and what is being measured. */
+	u64 left_ns;
+	u32 handovers_ns;
+	u32 handovers;
+	/* That was measured just now: the next one to be handed over may find a CPU that takes less. */
+	bool looks_away;
 	u32 help_cursor;
 	u32 node_cursor;
 	/* The first queue of its node; fixed at load. */

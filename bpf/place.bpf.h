@@ -181,11 +181,47 @@ VERIFIED_ONCE bool are_better_away(struct task_struct *p __arg_trusted, struct t
 	return cpu >= 0 && is_quicker(cpu_ctx_of(cpu), cpu_ctx_of(this_cpu));
 }
 
+/*
+ * The nearest CPU that computes where the task and its waker, which would hand its own over, may be better off; negative if
+ * there is none. First one of which that is not known, then the one that takes least.
+ */
+VERIFIED_ONCE s32 better_for_pair(struct task_struct *p __arg_trusted, struct task_ctx *t,
+				  s32 this_cpu, u64 now)
+{
+	const struct cpu_ctx *here = cpu_ctx_of(this_cpu);
+	s32 best = -1;
+	u32 least_ns;
+	u32 i;
+
+	if (!t)
+		return -1;
+	least_ns = quicker_than(here->handover_ns);
+	bpf_for(i, 1, VICTIM_WINDOW) {
+		const struct cpu_ctx *c;
+		u32 takes_ns;
+		u32 cpu;
+
+		if (i >= topology.nr_cpu_ids)
+			break;
+		cpu = cpu_after(this_cpu, i);
+		c = cpu_ctx_of(cpu);
+		takes_ns = known_handover_ns(c, now);
+		if (c->tier == TIER_BATCH && c->node_queue == here->node_queue &&
+		    takes_ns < least_ns && (takes_ns || !c->is_late) &&
+		    may_preempt(cpu, wake_rank(t), BREVITY_NONE, now) && is_allowed(p, cpu)) {
+			best = cpu;
+			least_ns = takes_ns;
+		}
+	}
+	return best;
+}
+
 static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t, s32 prev_cpu,
 				      u64 wake_flags, u64 now)
 {
 	s32 this_cpu = bpf_get_smp_processor_id();
-	u64 tail = wake_tail(t, cpu_ctx_of(this_cpu), wake_flags, now);
+	struct cpu_ctx *here = cpu_ctx_of(this_cpu);
+	u64 tail = wake_tail(t, here, wake_flags, now);
 	bool says_so = wake_flags & SCX_WAKE_SYNC;
 	bool is_prompt = says_so || tail <= PROMPT_UNDER_LOAD_NS;
 	bool is_late = false;
@@ -196,7 +232,14 @@ static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t,
 	if (is_prompt && !may_hand_over(p, this_cpu, now)) {
 		queues = is_in_turn(p, this_cpu, tail, now);
 		is_prompt = false;
-	} else if (is_prompt && cpu_ctx_of(this_cpu)->is_late && batch_waits(this_cpu)) {
+	} else if (is_prompt && here->looks_away) {
+		here->looks_away = false;
+		cpu = batch_waits(this_cpu) ? better_for_pair(p, t, this_cpu, now) : -1;
+		if (cpu >= 0) {
+			interrupt_cpu(p, t, cpu);
+			return cpu;
+		}
+	} else if (is_prompt && here->is_late && !here->handover_ns && batch_waits(this_cpu)) {
 		is_late = true;
 		is_prompt = false;
 	}
@@ -210,7 +253,7 @@ static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t,
 		return this_cpu;
 	}
 	/* Sockets say so of whoever writes, or was stopped by the interrupt, also if that goes on. */
-	says_so &= vtime_diff(cpu_ctx_of(this_cpu)->expected_end, now) <= (s64)LONG_REST_NS;
+	says_so &= vtime_diff(here->expected_end, now) <= (s64)LONG_REST_NS;
 	if (should_wait_near(p, t, prev_cpu, now)) {
 		queue_for_cpu(p, t, prev_cpu, now);
 		count(CNT_STRONG_WAITS);
