@@ -20,7 +20,7 @@ start_daemon --mode bpf
 # Nobody else wants the CPU at the end of its slices.
 pandemonium-workload hog --threads 1 --seconds 1 >/dev/null
 # The third waits for turns of two ticks, which is longer than a queue should.
-pandemonium-workload hog --threads 3 --seconds 1 >/dev/null
+pandemonium-workload hog --threads 3 --seconds 4 >/dev/null
 pandemonium-workload hog --threads 6 --seconds 6 >/dev/null &
 # The others overtake it until it has waited for too long.
 nice -n 19 pandemonium-workload hog --threads 1 --seconds 6 >/dev/null &
