@@ -27,7 +27,7 @@
 /* A CPU that is handed over within this time is as good as any. */
 #define HANDOVER_QUICK_NS (5 * NSEC_PER_USEC_)
 /* One handover counts for no more than this. */
-#define HANDOVER_MAX_NS (100 * NSEC_PER_USEC_)
+#define HANDOVER_MAX_NS (500 * NSEC_PER_USEC_)
 /* What it takes is known by so many at a time; the first time by fewer, which take this long together. */
 #define HANDOVERS_MAX	   64
 #define HANDOVERS_FIRST_NS (400 * NSEC_PER_USEC_)
@@ -131,10 +131,10 @@ static __always_inline void note_handover(struct cpu_ctx *c, u64 now)
 		c->looks_away = c->handover_ns > HANDOVER_QUICK_NS && known_handover_ns(c, now);
 }
 
-/* What takes less is worth going there: a third less. */
+/* What takes less is worth going there: a fifth less. */
 static __always_inline u32 quicker_than(u32 handover_ns)
 {
-	return handover_ns - handover_ns / 3;
+	return handover_ns - handover_ns / 5;
 }
 
 #endif /* __PANDEMONIUM_ANSWERS_BPF_H */
