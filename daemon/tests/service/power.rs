@@ -287,12 +287,25 @@ async fn goes_on(metrics: &Metrics1Proxy<'_>) {
 }
 
 async fn stands_still(metrics: &Metrics1Proxy<'_>) {
-    until("nothing is measured", async || {
-        let before = sampled(metrics).await;
-        tokio::time::sleep(std::time::Duration::from_millis(400)).await;
-        before == sampled(metrics).await
+    until("nothing is measured", async || is_still(metrics).await).await;
+}
+
+async fn is_still(metrics: &Metrics1Proxy<'_>) -> bool {
+    let before = sampled(metrics).await;
+    tokio::time::sleep(std::time::Duration::from_millis(400)).await;
+    before == sampled(metrics).await
+}
+
+/// The daemon is on the bus before it has asked the bus for what logind says, and hears nothing that was said before.
+async fn follows_logind(world: &World, metrics: &Metrics1Proxy<'_>) {
+    let logind = Mock::start(world, Service::Logind, "{}").await;
+    until("the daemon follows logind", async || {
+        logind.emit("PrepareForSleep", true).await;
+        is_still(metrics).await
     })
     .await;
+    logind.stop().await;
+    goes_on(metrics).await;
 }
 
 #[tokio::test]
@@ -300,6 +313,7 @@ async fn windows_around_a_sleep_say_nothing() {
     let world = World::start("tick_ms = 100\nbackoff_ms = 40\n").await;
     let metrics = world.metrics().await;
     goes_on(&metrics).await;
+    follows_logind(&world, &metrics).await;
     let logind = Mock::start(&world, Service::Logind, "{}").await;
     logind.emit("PrepareForSleep", true).await;
     stands_still(&metrics).await;
@@ -316,6 +330,7 @@ async fn windows_around_a_sleep_say_nothing() {
 async fn what_a_service_says_as_soon_as_it_is_there_is_heard() {
     let world = World::start("tick_ms = 100\nbackoff_ms = 40\n").await;
     let metrics = world.metrics().await;
+    follows_logind(&world, &metrics).await;
     for _ in 0..6 {
         // The daemon finds the name's new owner and what that said at the same moment.
         world.signal(Signal::STOP);
