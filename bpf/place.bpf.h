@@ -183,7 +183,7 @@ VERIFIED_ONCE bool are_better_away(struct task_struct *p __arg_trusted, struct t
 
 /*
  * The nearest CPU that computes where the task and its waker, which would hand its own over, may be better off; negative if
- * there is none. First one of which that is not known, then the one that takes least.
+ * there is none. First one of which that is not known, but for one that is late, then the one that takes least.
  */
 VERIFIED_ONCE s32 better_for_pair(struct task_struct *p __arg_trusted, struct task_ctx *t,
 				  s32 this_cpu, u64 now)
@@ -207,7 +207,7 @@ VERIFIED_ONCE s32 better_for_pair(struct task_struct *p __arg_trusted, struct ta
 		c = cpu_ctx_of(cpu);
 		takes_ns = known_handover_ns(c, now);
 		if (c->tier == TIER_BATCH && c->node_queue == here->node_queue &&
-		    takes_ns < least_ns && (takes_ns || !c->is_late) &&
+		    takes_ns < least_ns && (takes_ns || !c->is_late || is_quicker(c, here)) &&
 		    may_preempt(cpu, wake_rank(t), BREVITY_NONE, now) && is_allowed(p, cpu)) {
 			best = cpu;
 			least_ns = takes_ns;
@@ -239,7 +239,8 @@ static __always_inline s32 choose_cpu(struct task_struct *p, struct task_ctx *t,
 			interrupt_cpu(p, t, cpu);
 			return cpu;
 		}
-	} else if (is_prompt && here->is_late && !here->handover_ns && batch_waits(this_cpu)) {
+	} else if (is_prompt && here->is_late && !known_handover_ns(here, now) &&
+		   batch_waits(this_cpu)) {
 		is_late = true;
 		is_prompt = false;
 	}

@@ -206,6 +206,29 @@ fn a_waker_on_one_that_is_late_does_not_hand_it_over_while_a_quicker_can_be_aske
 }
 
 #[test]
+fn what_handing_over_once_took_does_not_hide_that_a_cpu_is_late() {
+    let mut m = answering(&[40 * US, 40 * US, 40 * US]);
+    for _ in 0..8 {
+        runner(&mut m, LAT_CRITICAL, 0);
+        let wakee = asleep(&mut m, LAT_CRITICAL, 0);
+        // It should be done with its run soon.
+        m.advance(60 * US);
+        m.wake_sync(wakee, 0);
+        m.set_interrupts(0, false);
+        m.sleep(0);
+        m.advance(50 * US);
+        m.set_interrupts(0, true);
+        leaves(&mut m, wakee, Some(0));
+    }
+    tick_all(&mut m, 3, 31 * 250);
+    for (cpu, took_us) in [(0, 200), (1, 40), (2, 40)] {
+        (0..64).for_each(|_| answer_once(&mut m, cpu, took_us * US));
+    }
+    tick_all(&mut m, 3, 8);
+    assert_eq!(handed_over(&mut m), Some(1));
+}
+
+#[test]
 fn while_no_batch_work_waits_it_is_handed_over_all_the_same() {
     let mut m = answering(&[200 * US, 40 * US]);
     m.sleep(0);
