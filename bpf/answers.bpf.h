@@ -31,6 +31,8 @@
 /* What it takes is known by so many at a time; the first time by fewer, which take this long together. */
 #define HANDOVERS_MAX	   64
 #define HANDOVERS_FIRST_NS (400 * NSEC_PER_USEC_)
+/* Where a quicker CPU cannot be had at once, a pair looks again after so many. */
+#define LOOK_EVERY 8
 /* A CPU of which it has not been measured for so long is tried again. */
 #define HANDOVER_KEPT_NS (30000 * NSEC_PER_MSEC_)
 
@@ -112,8 +114,10 @@ static __always_inline void learn_handover(struct cpu_ctx *c, u64 now)
 	c->left_ns = 0;
 	c->handovers_ns += took < HANDOVER_MAX_NS ? took : HANDOVER_MAX_NS;
 	c->handovers++;
-	if (c->handovers < HANDOVERS_MAX && (known_ns || c->handovers_ns < HANDOVERS_FIRST_NS))
+	if (c->handovers < HANDOVERS_MAX && (known_ns || c->handovers_ns < HANDOVERS_FIRST_NS)) {
+		c->looks_away = known_ns > HANDOVER_QUICK_NS && c->handovers % LOOK_EVERY == 0;
 		return;
+	}
 	took = c->handovers_ns / c->handovers;
 	c->handover_ns = known_ns ? (known_ns + took) / 2 : took;
 	c->handover_known_ns = now;

@@ -110,6 +110,21 @@ fn a_pair_that_comes_to_a_slow_cpu_goes_on_at_once() {
 }
 
 #[test]
+fn where_the_quicker_one_is_taken_it_looks_again_soon() {
+    let took_us = [8, 40, 40, 40];
+    let mut m = computing(4);
+    let mut pair = Pair::on(&mut m, 1, &took_us);
+    assert!(stays(&pair.hand_over(&mut m, 250), 0));
+    pair.end(&mut m);
+    runner(&mut m, LAT_CRITICAL, 0);
+    let mut pair = Pair::on(&mut m, 1, &took_us);
+    assert_eq!(pair.hand_over(&mut m, 20), [1; 20]);
+    m.sleep(0);
+    let came = pair.hand_over(&mut m, 10);
+    assert_eq!(came.last(), Some(&0), "{came:?}");
+}
+
+#[test]
 fn it_stops_nobody_but_batch_work_for_that() {
     let mut m = computing(2);
     runner(&mut m, INTERACTIVE, 1);
