@@ -99,7 +99,7 @@ static __always_inline void compare_answers(struct cpu_ctx *c, u64 now)
 	c->is_late = takes_longer(c->answer_ns, load_state.nr_answering < nr_online ? 0 : quickest);
 }
 
-/* What is known of how long it takes; 0 if nothing is. */
+/* What is known of how long it takes while the CPUs have more to do than they can; 0 if nothing is. */
 static __always_inline u32 known_handover_ns(const struct cpu_ctx *c, u64 now)
 {
 	return time_delta(now, c->handover_known_ns) < HANDOVER_KEPT_NS ? c->handover_ns : 0;

@@ -218,7 +218,7 @@ void BPF_STRUCT_OPS(pandemonium_stopping, struct task_struct *p, bool runnable)
 	if (is_time_to_look(t, sleeps))
 		look_at(p, t);
 	if (sleeps) {
-		if (c->hands_over)
+		if (c->hands_over && batch_waits(cpu))
 			c->left_ns = now;
 		/* Its turn is over; one that was interrupted goes on. */
 		if (t->queue & QUEUE_BATCH)

@@ -140,6 +140,22 @@ fn while_no_batch_work_waits_it_stays() {
 }
 
 #[test]
+fn what_it_takes_while_cpus_are_idle_says_nothing() {
+    let mut m = Machine::with_cpus(2);
+    for cpu in 0..2 {
+        let mut pair = Pair::on(&mut m, cpu, &[2, 2]);
+        pair.hand_over(&mut m, 200);
+        pair.end(&mut m);
+    }
+    (0..2).for_each(|cpu| drop(running(&mut m, BATCH, cpu)));
+    waiting(&mut m, BATCH);
+    m.run_for(SEC / 50);
+    let came = Pair::on(&mut m, 0, &[8, 40]).hand_over(&mut m, 110);
+    let times = came.iter().filter(|&&cpu| cpu == 1).count();
+    assert!((1..20).contains(&times), "{times} times: {came:?}");
+}
+
+#[test]
 fn one_that_was_slow_is_tried_again_in_time() {
     let mut m = computing(4);
     let mut pair = Pair::on(&mut m, 1, &[8, 40, 40, 40]);
