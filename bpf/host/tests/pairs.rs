@@ -147,7 +147,9 @@ fn what_it_takes_while_cpus_are_idle_says_nothing() {
         pair.hand_over(&mut m, 200);
         pair.end(&mut m);
     }
-    (0..2).for_each(|cpu| drop(running(&mut m, BATCH, cpu)));
+    for cpu in 0..2 {
+        running(&mut m, BATCH, cpu);
+    }
     waiting(&mut m, BATCH);
     m.run_for(SEC / 50);
     let came = Pair::on(&mut m, 0, &[8, 40]).hand_over(&mut m, 110);

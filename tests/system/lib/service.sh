@@ -62,4 +62,9 @@ load_foreign() {
   bpftool struct_ops register /run/payload/bin/foreign.bpf.o /sys/fs/bpf/foreign >/dev/null
   [[ $(cat $sched_ext/root/ops) == foreign ]]
 }
-unload_foreign() { rm -r /sys/fs/bpf/foreign; }
+unload_foreign() {
+  rm -r /sys/fs/bpf/foreign
+  until_true 100 no_ops
+}
+# The kernel takes a scheduler out some time after its link has gone.
+no_ops() { [[ ! -e $sched_ext/root/ops ]]; }
